@@ -6,11 +6,9 @@ The environment is read here and nowhere below.
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from co_tui.agent.permissions.obeyed import is_home_or_above
 from co_tui.command_call import CommandCall
 from co_tui.commands import run_command
 from co_tui.headless.output import (
@@ -28,7 +26,7 @@ from co_tui.headless.output import (
 from co_tui.headless.stopping import stop_requested
 from co_tui.inert import one_line
 from co_tui.open_store import open_store
-from co_tui.paths import Paths, current_folder, ensure_dir, locate
+from co_tui.paths import Paths, current_folder, locate
 from co_tui.settings import DEBUG_VARIABLE, Loaded, load, withheld_warnings
 from co_tui.settings.rules import AUTO, EDITS, NOT_AT_HOME
 from co_tui.store.store_errors import StoreError
@@ -36,7 +34,7 @@ from co_tui.trust import Trust
 
 if TYPE_CHECKING:
     from co_tui.command_call import Options
-    from co_tui.session.host.remote_host import RemoteHost
+    from co_tui.session.workplace.workplace import Workplace
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -103,38 +101,38 @@ def _options(arguments: Sequence[str]) -> "Options":
 
 def _run(arguments: Sequence[str]) -> int:
     options = _options(arguments)
-    environ, cwd = os.environ, current_folder()
-    paths = locate(environ)
+    environ, paths = os.environ, locate(os.environ)
     if getattr(options, "remote_host", None) is not None:
         return _run_on_host(options, paths, environ)
-    return _run_in(options, paths, environ, cwd)
+    from co_tui.session.workplace.here.local_workplace import LocalWorkplace
+
+    return _run_in(options, paths, environ, LocalWorkplace(current_folder()))
 
 
 def _run_on_host(options: "Options", paths: Paths, environ: Mapping[str, str]) -> int:
     """The same with the tools of a session on another host; here, an empty folder takes its place."""
-    from co_tui.session.host.address import AddressRefused, HostUnreachable, host_address, stand_in
-    from co_tui.session.host.remote_host import connect
+    from co_tui.session.workplace.host.address import AddressRefused, HostUnreachable, host_address
+    from co_tui.session.workplace.host.host_workplace import connect
 
     try:
-        host = connect(host_address(options.remote_host, getattr(options, "remote_folder", "")), environ)
+        host = connect(host_address(options.remote_host, getattr(options, "remote_folder", "")), environ, paths)
     except (AddressRefused, HostUnreachable) as refused:
         say(str(refused))
         return WRONG_USAGE
     try:
-        return _run_in(options, paths, environ, ensure_dir(stand_in(paths.state, host.address)), host)
+        return _run_in(options, paths, environ, host)
     finally:
         host.close()
 
 
-def _run_in(
-    options: "Options", paths: Paths, environ: Mapping[str, str], cwd: Path, host: "RemoteHost | None" = None
-) -> int:
+def _run_in(options: "Options", paths: Paths, environ: Mapping[str, str], workplace: "Workplace") -> int:
     given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
-    at_home = is_home_or_above(cwd, Path.home()) if host is None else host.at_home
-    if at_home and given["mode"] in (EDITS, AUTO) and options.command != "acp":  # whose sessions have their own folders
+    if (
+        workplace.at_home and given["mode"] in (EDITS, AUTO) and options.command != "acp"
+    ):  # whose sessions have their own folders
         say(NOT_AT_HOME.format(given["mode"]))
         return WRONG_USAGE
-    loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=given)
+    loaded = load(paths=paths, cwd=workplace.folder, environ=environ, command_line=given)
     if options.command not in ("doctor", "config", "trust"):
         # These three are how users find and fix a bad setting.
         for warning in warnings_before_start(loaded, paths, opens_app=options.command is None):
@@ -145,7 +143,8 @@ def _run_in(
             return WRONG_USAGE
     private = getattr(options, "private", False)
     with open_store(paths, loaded.settings.database, environ, private=private, report=say) as store:
-        return run_command(CommandCall(options, CommandContext(paths, loaded, store, private, host), environ, cwd))
+        context = CommandContext(paths, loaded, store, workplace, private)
+        return run_command(CommandCall(options, context, environ, workplace.folder))
 
 
 def warnings_before_start(loaded: Loaded, paths: Paths, *, opens_app: bool) -> list[str]:

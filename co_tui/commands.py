@@ -68,13 +68,12 @@ def _open_app(call: CommandCall) -> int:
             store=context.store,
             loaded=context.loaded,
             environ=environ,
-            cwd=cwd,
+            workplace=context.workplace,
             session_id=session_id,
             browse=options.resume == "",
             model=context.loaded.overriding_model,
             private=context.private,
             policy_path=_policy_path(context.loaded),
-            host=context.host,
         )
     )
 
@@ -113,7 +112,7 @@ def _run(call: CommandCall) -> int:
         say(str(wrong))
         return WRONG_USAGE
     row = _session_to_continue(options.session, context, cwd) if options.session or options.resume_latest else None
-    if row is not None and context.host is None and (hint := _host_hint(row)):
+    if row is not None and (hint := context.workplace.resume_hint(row.cwd, row.id)):
         say(hint)
         return WRONG_USAGE
     opening = _session_opening(row, call)._replace(take_over=options.take_over)
@@ -150,7 +149,7 @@ def _prompt_of(given: str | None) -> str:
 
 def _files_of(prompt: str, call: CommandCall) -> "Sequence[NamedFile]":
     """The files that a prompt names. Raises `WrongUsage`, also for a slash command that cannot run here."""
-    from co_tui.session.file_references import NOT_MEANT, named_files
+    from co_tui.session.file_references import NOT_MEANT
     from co_tui.session.slash.typed_command import parse_command, refusal
 
     settings, called = call.context.loaded.settings, parse_command(prompt)
@@ -158,7 +157,7 @@ def _files_of(prompt: str, call: CommandCall) -> "Sequence[NamedFile]":
         raise WrongUsage(why)
     if called is not None or call.options.prompt is None:
         return ()  # a command finds its own; piped input is data: file names in it are not meant as attachments
-    named = named_files(prompt, call.cwd, settings.mcp_servers)
+    named = call.context.workplace.named_files(prompt, settings.mcp_servers)
     if named.troubles:
         raise WrongUsage(" ".join((*named.troubles, NOT_MEANT)))
     return named.files
@@ -295,7 +294,7 @@ def _latest(reading: "Reading", context: CommandContext, cwd: Path, *, without: 
     """The latest session, one `without` only if there is no other. Raises `StoreError` when there is none."""
     from co_tui.session.repository_identity import same_folders
 
-    where, also = context.where(cwd), same_folders(reading, cwd)
+    where, also = context.workplace.text, same_folders(reading, cwd)
     row = reading.latest(where, also=also, without=without) or reading.latest(where, also=also)
     if row is None:
         raise SessionNotFound("No session to continue. Start one without --continue.")
@@ -305,20 +304,14 @@ def _latest(reading: "Reading", context: CommandContext, cwd: Path, *, without: 
 def _report_other_folder(row: "SessionRow", context: CommandContext, cwd: Path) -> None:
     """Report that a resumed session now works in another folder; the app asks instead."""
     from co_tui.session.repository_identity import folder_here
+    from co_tui.session.workplace.host.address import recorded_address
 
-    now = context.where(cwd)
+    now = context.workplace.text
     if not row.cwd or row.cwd == now:
         return
-    is_there = Path(row.cwd).is_dir() or bool(_host_hint(row))
-    if not is_there and context.host is None and folder_here(row.cwd, row.repository, row.repository_id, cwd) == cwd:
+    is_there = Path(row.cwd).is_dir() or recorded_address(row.cwd) is not None
+    can_move = context.workplace.can_move_to(row.cwd)
+    if can_move and not is_there and folder_here(row.cwd, row.repository, row.repository_id, cwd) == cwd:
         return  # the same place in this machine's checkout
     gone = "" if is_there else " (deleted)"
     say(f"Session {row.id} worked in {one_line(row.cwd, 300)}{gone}; it now works in {one_line(now, 300)}.")
-
-
-def _host_hint(row: "SessionRow") -> str:
-    """How to continue a session of another host there; empty for others."""
-    from co_tui.session.host.address import recorded_address, resume_hint
-
-    address = recorded_address(row.cwd)
-    return resume_hint(address, row.id) if address is not None else ""

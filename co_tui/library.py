@@ -17,6 +17,7 @@ from co_tui.open_store import open_store
 from co_tui.paths import locate
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.session import Session
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import SettingsError, load
 
 
@@ -62,7 +63,7 @@ def _opening(folder: str | Path, environ: Mapping[str, str], settings: Mapping[s
     if loaded.problems:
         raise SettingsError(" ".join(loaded.problems))
     return SessionOpening(
-        CommandContext(paths, loaded, open_store(paths, loaded.settings.database, environ)),
+        CommandContext(paths, loaded, open_store(paths, loaded.settings.database, environ), LocalWorkplace(cwd)),
         environ,
         cwd,
         "",

@@ -56,12 +56,11 @@ def launch_of(opening: SessionOpening) -> Launch:
         store=context.store,
         loaded=context.loaded,
         environ=opening.environ,
-        cwd=opening.cwd,
+        workplace=context.workplace.in_folder(opening.cwd),
         session_id=opening.session_id,
         model=opening.model,
         private=context.private,
         policy_path=policy if is_policy_path(policy) else "",
-        host=context.host,
     )
 
 
@@ -193,14 +192,13 @@ def environment_of(opening: SessionOpening, servers: McpServers) -> Environment:
         settings=settings,
         store=context.store,
         open_model=open_,
-        cwd=opening.cwd,
+        workplace=context.workplace.in_folder(opening.cwd),
         environ=opening.environ,
         private=context.private,
         questions=opening.questions,
         works_in_folder=opening.works_in_folder,
         read_only=opening.read_only,
         mcp_servers=servers,
-        host=context.host,
         keeps_mode=context.loaded.origins["mode"].source not in ABOVE_RESUMED,
     )
 

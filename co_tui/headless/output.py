@@ -16,7 +16,7 @@ from co_tui.paths import Paths, path_text
 from co_tui.settings import Loaded
 
 if TYPE_CHECKING:
-    from co_tui.session.host.remote_host import RemoteHost
+    from co_tui.session.workplace.workplace import Workplace
     from co_tui.store.port import Store
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -28,14 +28,10 @@ class CommandContext(NamedTuple):
     paths: Paths
     loaded: Loaded
     store: "Store"
+    workplace: "Workplace"
+    """Where sessions work."""
     private: bool = False
     """Whether sessions leave nothing on disk."""
-    host: "RemoteHost | None" = None
-    """Another host, on which sessions work."""
-
-    def where(self, cwd: Path) -> str:
-        """The folder of sessions, as the store has it."""
-        return path_text(cwd) if self.host is None else self.host.text
 
 
 class OutputLost(Exception):

@@ -12,17 +12,15 @@ from pydantic_ai.toolsets import AbstractToolset
 
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models.open_model import ModelHandle
-from co_tui.agent.permissions.obeyed import is_home_or_above
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.events.decisions import Source
-from co_tui.paths import Paths, path_text
+from co_tui.paths import Paths
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.approvals.marks import Marks, source_of, uncounted_rules
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.approvals.server_forms import fill_in
-from co_tui.session.checkout import repository_of
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.session.history.learned_ratios import Ratios
 from co_tui.session.recorder import Recorder
@@ -31,13 +29,13 @@ from co_tui.session.runtime.runtime import FIRST_BACKOFF_S
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.synced_files import RATIOS_FILE, SyncedFiles
+from co_tui.session.workplace.workplace import Workplace
 from co_tui.settings import Settings
 from co_tui.store.notes.checkpoints import Checkpoints, InMemoryCheckpoints, Shelf
 from co_tui.store.notes.context_board import ContextBoard
 from co_tui.store.port import Store
 
 if TYPE_CHECKING:
-    from co_tui.session.host.remote_host import RemoteHost
     from co_tui.session.tools.folder.session_folder import WrapFolder
 
 OpenModel = Callable[[str], Awaitable[ModelHandle]]
@@ -60,7 +58,8 @@ class Environment:
     settings: Settings
     store: Store
     open_model: OpenModel
-    cwd: Path
+    workplace: Workplace
+    """Where its tools work. One on another host is closed by the creator of this environment."""
     toolsets: Sequence[AbstractToolset[Any]] = ()
     capabilities: Sequence[AbstractCapability[Any]] = ()
     asks_first: AsksFirst = never_asks
@@ -71,9 +70,6 @@ class Environment:
     """Whether these tools only read."""
     wrap_folder: "WrapFolder | None" = None
     """Puts something else between these tools and the folder, such as an editor's unsaved texts."""
-    host: "RemoteHost | None" = None
-    """Another host, on which these tools work; `cwd` is then only an empty stand-in. Closed by the creator of this
-    environment."""
     first_backoff_s: float = FIRST_BACKOFF_S
     questions: Questions = field(default_factory=Unattended)
     """Answers the questions of sessions."""
@@ -103,9 +99,9 @@ class Environment:
         self.mcp_servers.ask = lambda form: fill_in(form, self.questions)
 
     @property
-    def at_home(self) -> bool:
-        """Whether the folder is the user's home or above it, here or on the host."""
-        return is_home_or_above(self.cwd, Path.home()) if self.host is None else self.host.at_home
+    def cwd(self) -> Path:
+        """The folder of this machine; an empty one for work on another host."""
+        return self.workplace.folder
 
     async def stored_state(self, session_id: str, upto: int | None = None) -> SessionState:
         """The state of a session at the end of its log, or at a seq; read in a thread."""
@@ -154,18 +150,13 @@ class Environment:
         """What the user allowed for the working directory's project."""
         return kept_for(self.files, self.cwd, keeps_more=not self.private)
 
-    @property
-    def where(self) -> str:
-        """The folder, for the log and for people; on another host `user@box:/srv/app`."""
-        return path_text(self.cwd) if self.host is None else self.host.text
-
     def origin(self, model: str, policy: str) -> dict[str, str]:
         """The fields of a `SessionOrigin`: what a session runs with, and where."""
-        repository, branch = repository_of(self.cwd) if self.host is None else self.host.repository
+        repository, branch = self.workplace.repository
         return {
             "model": model,
             "policy": policy,
-            "cwd": self.where,
+            "cwd": self.workplace.text,
             "repository": repository,
             "branch": branch,
             "repository_id": repository_id_of(self.cwd),

@@ -32,6 +32,13 @@ class NamedFile(NamedTuple):
     """What the request calls it."""
     server: str = ""
     """The MCP server whose resource it is, until that is read."""
+    is_remote: bool = False
+    """Whether it is on another host, until it is read."""
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether it has to be read before it can be attached, which may take long."""
+        return bool(self.server) or self.is_remote
 
 
 class NamedFiles(NamedTuple):
@@ -60,8 +67,31 @@ def named_files(text: str, cwd: Path, servers: Collection[str] = ()) -> NamedFil
         else:
             files[path] = NamedFile(path, name)
     if len(files) > MOST_FILES:
-        troubles[f"A prompt takes {MOST_FILES} files at most; this one names {len(files)}."] = None
+        troubles[_too_many(len(files))] = None
     return NamedFiles(tuple(files.values())[:MOST_FILES], tuple(troubles))
+
+
+def remote_files(text: str, cwd: Path, servers: Collection[str], known: Collection[str]) -> NamedFiles:
+    """The same for work on another host: a relative name is a file there if it is `known` or looks like a path, and is
+    checked when it is read. Absolute ones, and those in the user's home, are of this machine."""
+    files: dict[Path, NamedFile] = {}
+    here: list[str] = []
+    for written in _written(text):
+        name = written if written in known else written.rstrip(_AFTER_NAME)
+        if written.startswith(("/", "~")):
+            here.append(reference(written))
+        elif (resource := _resource(written, servers)) is not None:
+            files[resource.path] = resource
+        elif name in known or "/" in name or "." in name:
+            files[Path(name)] = NamedFile(Path(name), name, is_remote=True)
+    named = named_files(" ".join(here), cwd)
+    files |= {file.path: file for file in named.files}
+    too_many = (_too_many(len(files)),) if len(files) > MOST_FILES else ()
+    return NamedFiles(tuple(files.values())[:MOST_FILES], (*named.troubles, *too_many))
+
+
+def _too_many(count: int) -> str:
+    return f"A prompt takes {MOST_FILES} files at most; this one names {count}."
 
 
 def _resource(written: str, servers: Collection[str]) -> NamedFile | None:

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.models.catalogue import Choice, choose
-from co_tui.agent.permissions.obeyed import is_home_or_above
-from co_tui.paths import Paths, current_folder, path_text
+from co_tui.paths import Paths
 from co_tui.record import Record
-from co_tui.session.checkout import repository_of
+from co_tui.session.workplace.workplace import Workplace
 from co_tui.settings import COMMAND_LINE, RESUMED, Loaded, Origin, Settings, load, policy_names
 
 if TYPE_CHECKING:
-    from co_tui.session.host.remote_host import RemoteHost
     from co_tui.session.synced_files import SyncedFiles
     from co_tui.store.port import Store
 
@@ -28,7 +26,7 @@ class Launch(Record):
     store: "Store"
     loaded: Loaded
     environ: Mapping[str, str]
-    cwd: Path
+    workplace: Workplace
     session_id: str = ""
     """The session to open; empty starts a new one."""
     browse: bool = False
@@ -40,28 +38,15 @@ class Launch(Record):
     policy_path: str = ""
     """The policy file named on the command line."""
 
-    host: "RemoteHost | None" = None
-    """Another host, on which the tools work; `cwd` is then an empty stand-in."""
-
     @property
-    def at_home(self) -> bool:
-        """Whether the folder is the user's home or above it, here or on the host."""
-        return is_home_or_above(self.cwd, Path.home()) if self.host is None else self.host.at_home
-
-    @property
-    def where(self) -> str:
-        """The folder of its sessions, as the store has it."""
-        return path_text(self.cwd) if self.host is None else self.host.text
+    def cwd(self) -> Path:
+        """The folder of this machine; an empty one for work on another host."""
+        return self.workplace.folder
 
     @property
     def branch(self) -> str:
         """The git branch of the folder; empty without one."""
-        return (repository_of(self.cwd) if self.host is None else self.host.repository)[1]
-
-    @property
-    def saves_in(self) -> Path:
-        """Where exported files go: a folder of this machine."""
-        return self.cwd if self.host is None else current_folder()
+        return self.workplace.repository[1]
 
     @property
     def settings(self) -> Settings:
@@ -123,7 +108,7 @@ class Launch(Record):
 
     def in_folder(self, cwd: Path) -> "Launch":
         """The same launch in another folder, with the settings of that folder."""
-        moved = self.but(cwd=cwd)
+        moved = self.but(workplace=self.workplace.in_folder(cwd))
         return moved.but(loaded=moved.reloaded())
 
     def with_model(self, model: str) -> "Launch":

@@ -21,7 +21,7 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher, WindowTooSmall
-from co_tui.session.runtime.surroundings import change_note, surroundings_now, surroundings_there, with_note
+from co_tui.session.runtime.surroundings import change_note, with_note
 from co_tui.session.session_title import SessionTitle
 from co_tui.session.slash.find_command import FoundCommand
 from co_tui.session.slash.write_prompt import SlashPrompt
@@ -134,7 +134,7 @@ class RunningWork:
         slash = SlashPrompt(
             found,
             runtime,
-            environment.cwd,
+            environment.workplace,
             tools=tools.working(runtime.settings, window, runtime.permissions),
             hooks=tools.call_hooks,
             servers=environment.mcp_servers,
@@ -186,11 +186,7 @@ class RunningWork:
         """The prompt, with a note if date, branch or folder changed since the latest note."""
         if not runtime.works:
             return prompt
-        environment = self._environment
-        if environment.host is not None:
-            now = await asyncio.to_thread(surroundings_there, environment.host)
-        else:
-            now = await asyncio.to_thread(surroundings_now, environment.cwd, environment.environ)
+        now = await self._environment.workplace.surroundings(self._environment.environ)
         note = change_note(self._recorder.state.surroundings, now)
         if not note:
             return prompt
@@ -233,7 +229,8 @@ class RunningWork:
     async def command(self, command: str) -> Outcome:
         if self._recorder.state.pending:
             raise CommandRefused("Answer the pending question first; then run the command.")
-        run = UserCommand(self._environment, self._runtime, self._factory.tools.commands.guard, command)
+        start = self._factory.tools.workplace.start_command
+        run = UserCommand(self._runtime, command, self._environment.workplace.text, start)
         async with self._factory.tools.files.around():
             outcome = await self._stoppable(run, run.run())
         await self._runtime.history.report_now()

@@ -6,10 +6,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-from pydantic_ai.messages import ModelRequest
-
-from co_tui.agent.models.open_model import ModelHandle
-from co_tui.context.measure.count import Window
 from co_tui.events import (
     CompactionComplete,
     PromptReturned,
@@ -19,54 +15,44 @@ from co_tui.events import (
     SessionPinned,
     SessionRename,
     SessionResume,
-    SessionStart,
 )
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
-from co_tui.session.approvals.asking import Approvals
 from co_tui.session.approvals.modes import begin_in_mode, tighter_mode
 from co_tui.session.approvals.standing_approvals import StandingApprovals
 from co_tui.session.board.board_process import update_in_background
 from co_tui.session.board.board_update import UpdatedBoard
-from co_tui.session.board.session_board import board_facts
-from co_tui.session.claiming import claim, release
+from co_tui.session.claiming import release
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment
 from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.history_editor import HistoryEditor
-from co_tui.session.history.stored_rewind import complete_restores
-from co_tui.session.named_resources import with_resources
-from co_tui.session.prompt_messages import prompt_content, prompt_message
+from co_tui.session.named_resources import written
+from co_tui.session.opening import Opening, begun, reopened
 from co_tui.session.queue import WorkQueue
-from co_tui.session.recorder import Listener, Recorder
+from co_tui.session.recorder import Listener
 from co_tui.session.review import Review, review_of
 from co_tui.session.running_work import RunningWork
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.runtime_switcher import RuntimeSwitcher
-from co_tui.session.runtime.surroundings import surroundings_at_start
 from co_tui.session.slash.find_command import FoundCommand, find_command
 from co_tui.session.snapshots.file_restores import FileRestores
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.synced_files import project_of
-from co_tui.session.turns.turn import Outcome, WritePrompt
+from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
 from co_tui.settings import Settings
-from co_tui.store.port import SessionLock
-from co_tui.store.session_ids import new_session_id
 
 
 class Session:
     """One conversation that this process writes; see `start` and `resume`."""
 
-    def __init__(
-        self, environment: Environment, lock: SessionLock, recorder: Recorder, model_handle: ModelHandle, window: Window
-    ) -> None:
+    def __init__(self, environment: Environment, opening: Opening) -> None:
         self._environment = environment
-        self._lock = lock
-        self._recorder = recorder
+        self._lock = opening.lock
+        self._recorder = recorder = opening.recorder
         self._factory = factory = RuntimeFactory(environment, recorder)
         self._compactor = factory.compaction.compactor
         self._rewriting = asyncio.Lock()
@@ -80,7 +66,7 @@ class Session:
             in_order=lambda work: self._work.in_order(work),
         )
         """Changes the model, the policy, the mode and other settings."""
-        self.switcher.begin(model_handle, window)
+        self.switcher.begin(opening.model_handle, opening.window)
         name = f"turns of {recorder.session_id}"
         self.queue: WorkQueue = WorkQueue(name, self._announce_queue, self.switcher.close_retired, Outcome.INTERRUPTED)
         """What runs, and the prompts that wait for it."""
@@ -99,7 +85,7 @@ class Session:
         """The state before this process logged anything."""
         self.mode_refused = self.restore_note = ""
         """Why it did not start in the mode of the settings, and what became of a restore that was cut off."""
-        self.asked_again: tuple[str, ...] = ()
+        self.asked_again = opening.asked_again
         """Rules of earlier answers that do not count on this machine."""
 
     @classmethod
@@ -108,31 +94,11 @@ class Session:
 
         `listener` gets all events, from the first on.
         """
-        model_handle = await environment.open_model(model)
-        lock: SessionLock | None = None
-        try:
-            window = await environment.window(model_handle)
-            session_id = new_session_id()
-            recorder = environment.recorder(session_id, SessionState())
-            if listener is not None:
-                recorder.listen(listener)
-            lock = await claim(environment.store, session_id)
-            origin = environment.origin(model_handle.name, environment.settings.policy)
-            await asyncio.to_thread(environment.files.refresh_shared, environment.cwd)
-            surroundings = await surroundings_at_start(environment, model_handle)
-            board = await board_facts(environment, model_handle.name, window)
-            await recorder.record(SessionStart(**origin, surroundings=surroundings), *board)
-            environment.files.mark_project(session_id, project_of(environment.cwd))
-            session = cls(environment, lock, recorder, model_handle, window)
-            session.mode_refused = await begin_in_mode(recorder, environment.settings.mode, at_home=environment.at_home)
-            await session._complete_restores()
+        async with begun(environment, model, listener) as opening:
+            session = cls(environment, opening)
+            await session._begin(environment.settings.mode)
             session._factory.hooks.begin("startup")
-        except BaseException:
-            if lock is not None:
-                await release(lock)
-            await model_handle.close()
-            raise
-        return session
+            return session
 
     @classmethod
     async def resume(
@@ -145,41 +111,22 @@ class Session:
         take_over: bool = False,
     ) -> "Session":
         """Continue a stored session, with its own model unless another is named. `take_over`: see `Store.claim`."""
-        lock = await claim(environment.store, session_id, take_over=take_over)
-        model_handle: ModelHandle | None = None
-        try:
-            await asyncio.shield(asyncio.wrap_future(environment.store.writing().recover(session_id)))
-            stored = await environment.stored_log(session_id)
-            state = stored.state
-            await asyncio.to_thread(environment.files.refresh_resumed, environment.cwd, session_id)
-            model_handle = await environment.open_model(model or state.model)
-            window = await environment.window(model_handle)
-            recorder = environment.recorder(session_id, state)
-            if listener is not None:
-                recorder.listen(listener)
-            session = cls(environment, lock, recorder, model_handle, window)
-            session.asked_again = stored.asked_again
-            await session._continue(state, window)
-        except BaseException:
-            await release(lock)
-            if model_handle is not None:
-                await model_handle.close()
-            raise
-        return session
+        async with reopened(environment, session_id, model, listener, take_over=take_over) as opening:
+            session = cls(environment, opening)
+            await session._continue(session.state, opening.window.tokens)
+            return session
 
-    async def _continue(self, state: SessionState, window: Window) -> None:
+    async def _continue(self, state: SessionState, window_tokens: int) -> None:
         """Log that the session is resumed, and restore what belongs to it."""
         # Parsing a long history takes a while.
         await asyncio.to_thread(self._factory.parsed.messages, state.history)
         before = state.usage.token_limit if state.usage else None
-        await self._restore_scaffold(state.model, before or window.tokens)
+        await self._restore_scaffold(state.model, before or window_tokens)
         await self._recorder.record(self._resumed(state), *recovered(state))
         await self.switcher.record_model_change(state.model, before)
         await self.switcher.record_policy_change(state.policy, before)
         mode = self._environment.settings.mode
-        mode = tighter_mode(state, mode) if self._environment.keeps_mode else mode
-        self.mode_refused = await begin_in_mode(self._recorder, mode, at_home=self._environment.at_home)
-        await self._complete_restores()
+        await self._begin(tighter_mode(state, mode) if self._environment.keeps_mode else mode)
         await self.edits.restore()
         if self._was_measured_differently(state):
             await self._runtime.history.report_now()
@@ -197,13 +144,12 @@ class Session:
         elif scaffold is not None:
             self.switcher.continue_with(self._runtime, scaffold, window_before)
 
-    async def _complete_restores(self) -> None:
-        """Complete restores of files in this folder that were killed, of this session and others."""
-        made, restores = self._environment, self.edits.restores
-        if restores.are_kept:
-            own = await restores.recover()
-            is_here = made.host is None  # what others restore on another host is theirs to complete
-            others = await complete_restores(made.store, made.paths, made.environ, made.cwd) if is_here else ""
+    async def _begin(self, mode: str) -> None:
+        """Begin in a mode, and complete restores of files in this folder that were killed, of any session."""
+        self.mode_refused = await begin_in_mode(self._recorder, mode, at_home=self.at_home)
+        if self.edits.restores.are_kept:
+            own = await self.edits.restores.recover()
+            others = await self._factory.tools.workplace.complete_restores()
             self.restore_note = " ".join(filter(None, (own, others)))
 
     def _was_measured_differently(self, before: SessionState) -> bool:
@@ -226,7 +172,7 @@ class Session:
     @property
     def at_home(self) -> bool:
         """Whether it works in the home folder or above it."""
-        return self._environment.at_home
+        return self._environment.workplace.at_home
 
     @property
     def is_kept(self) -> bool:
@@ -286,7 +232,7 @@ class Session:
             raise ValueError("The prompt is empty.")
         prompt = storable_text(shell_text(prompt))
         found = await self._command_in(prompt)
-        message = await self._message(prompt, files if found is None else ())
+        message = await written(prompt, files if found is None else (), self._environment, lambda: self._runtime)
         if (turn := self._work.turn) is not None:
             turn.skip_questions()
         if found is not None:
@@ -295,20 +241,6 @@ class Session:
         steering = message if steer and turn is not None else None
         outcome: Outcome = await self._work.in_order(partial(self._work.answer, message), prompt, steering)
         return outcome
-
-    async def _message(self, prompt: str, files: Sequence[NamedFile]) -> ModelRequest | WritePrompt:
-        """The prompt with its files. One with MCP resources is written in its turn: reading them can take long, and
-        until then it waits in the queue like any other."""
-        if not files:
-            return prompt_message(prompt)
-        if not any(file.server for file in files):
-            return prompt_message(await prompt_content(prompt, files, self._runtime))
-
-        async def write(approvals: Approvals) -> ModelRequest:
-            read = await with_resources(files, self._environment, self.settings)
-            return prompt_message(await prompt_content(prompt, read, self._runtime))
-
-        return write
 
     async def _command_in(self, prompt: str) -> FoundCommand | None:
         return await find_command(prompt, self._environment, self.settings) if prompt.startswith("/") else None

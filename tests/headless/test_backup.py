@@ -8,6 +8,7 @@ from co_tui.events import SessionRename, SessionTrashed, from_json
 from co_tui.events.decisions import without_decisions
 from co_tui.headless import backup_command
 from co_tui.headless.output import CommandContext
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import load
 from co_tui.store.sqlite.reader import Reader
 from tests.support.backups import RUNNING, fill, logs, paths_of, write_files
@@ -93,7 +94,12 @@ def test_an_interrupted_backup_leaves_nothing_behind(
     folder.mkdir()
     with store_in(filled.home) as store, pytest.raises(type(failure)):
         backup_command.backup(
-            CommandContext(paths, load(paths=paths, cwd=filled.cwd, environ={}, command_line={}), store),
+            CommandContext(
+                paths,
+                load(paths=paths, cwd=filled.cwd, environ={}, command_line={}),
+                store,
+                LocalWorkplace(filled.cwd),
+            ),
             folder / "a.tgz",
             {},
         )

@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.session import review
 from co_tui.session.approvals.questions import Unattended
-from co_tui.session.review import REVIEW, ReviewRefused, branch_review
+from co_tui.session.review import REVIEW, branch_review
 from co_tui.session.session import Session
+from co_tui.session.workplace import branch_changes
+from co_tui.session.workplace.branch_changes import ReviewRefused
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import Settings
 from co_tui.settings.all_settings import check
 from tests.support.approving import left
@@ -57,7 +59,7 @@ async def test_a_session_reviews_its_own_edits(folder: Path, home: Path) -> None
 
 
 def test_without_edits_the_whole_branch_is_reviewed(branch: Path) -> None:
-    _, changes = branch_review(branch, ENVIRON, Settings())
+    _, changes = branch_review(LocalWorkplace(branch), ENVIRON, Settings())
     text = (changes.data or b"").decode()
     assert changes.name == "all changes since the branch left main"
     assert "-one\n+three" in text and "new, not in git yet: new.py" in text
@@ -65,8 +67,8 @@ def test_without_edits_the_whole_branch_is_reviewed(branch: Path) -> None:
 
 def test_a_file_that_may_not_be_read_is_not_in_the_review(branch: Path) -> None:
     hidden = Settings().but(permissions=check("permissions", {"deny": ["Read(.env)"]}))
-    assert b"secret" in (branch_review(branch, ENVIRON, Settings())[1].data or b"")
-    assert b"secret" not in (branch_review(branch, ENVIRON, hidden)[1].data or b"")
+    assert b"secret" in (branch_review(LocalWorkplace(branch), ENVIRON, Settings())[1].data or b"")
+    assert b"secret" not in (branch_review(LocalWorkplace(branch), ENVIRON, hidden)[1].data or b"")
 
 
 def test_a_file_that_may_not_be_read_is_not_in_the_review_under_a_new_name_or_through_a_link(
@@ -81,22 +83,22 @@ def test_a_file_that_may_not_be_read_is_not_in_the_review_under_a_new_name_or_th
     linked.symlink_to(branch)
     hidden = Settings().but(permissions=check("permissions", {"deny": ["Read(/.env)"]}))
     for folder in (branch, linked):
-        text = (branch_review(folder, ENVIRON, hidden)[1].data or b"").decode()
+        text = (branch_review(LocalWorkplace(folder), ENVIRON, hidden)[1].data or b"").decode()
         assert "a/.env" not in text and "-KEY" not in text
 
 
 def test_too_many_hidden_files_are_not_guessed(branch: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hidden = Settings().but(permissions=check("permissions", {"deny": ["Read(.env)"]}))
-    monkeypatch.setattr(review, "MOST_NAMES_BYTES", 4)
+    monkeypatch.setattr(branch_changes, "MOST_NAMES_BYTES", 4)
     with pytest.raises(ReviewRefused, match="Too many files"):
-        branch_review(branch, ENVIRON, hidden)
+        branch_review(LocalWorkplace(branch), ENVIRON, hidden)
 
 
 def test_a_repository_that_names_programs_is_not_read(branch: Path) -> None:
     git(branch, "config", "filter.x.clean", "touch broken; cat")
     (branch / ".gitattributes").write_text("*.py filter=x\n")
     with pytest.raises(ReviewRefused, match="could run programs"):
-        branch_review(branch, ENVIRON, Settings())
+        branch_review(LocalWorkplace(branch), ENVIRON, Settings())
     assert not (branch / "broken").exists()
 
 
@@ -104,6 +106,6 @@ def test_nothing_to_review_is_one_sentence(branch: Path, tmp_path: Path) -> None
     git(branch, "stash", "-qu")
     git(branch, "checkout", "-q", "main")
     with pytest.raises(ReviewRefused, match="no changes on this branch"):
-        branch_review(branch, ENVIRON, Settings())
+        branch_review(LocalWorkplace(branch), ENVIRON, Settings())
     with pytest.raises(ReviewRefused, match="not in a git repository"):
-        branch_review(tmp_path, ENVIRON, Settings())
+        branch_review(LocalWorkplace(tmp_path), ENVIRON, Settings())

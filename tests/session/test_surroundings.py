@@ -9,9 +9,9 @@ import pytest
 from co_tui.agent.permissions.git_state import changed_files
 from co_tui.events import SessionStart, Surroundings
 from co_tui.events.decisions import undecided
-from co_tui.session.runtime import surroundings
 from co_tui.session.runtime.surroundings import change_note, surroundings_text
 from co_tui.session.session import Session
+from co_tui.session.workplace.here import local_workplace
 from tests.support.approving import Person
 from tests.support.environments import facts
 from tests.support.working import Working, repository, working_in
@@ -32,7 +32,7 @@ def day(monkeypatch: pytest.MonkeyPatch) -> Any:
 
             return date.fromisoformat(cls.today_is)
 
-    monkeypatch.setattr(surroundings, "date", Day)
+    monkeypatch.setattr(local_workplace, "date", Day)
     return Day
 
 

@@ -17,6 +17,7 @@ from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.events import Event, Fact
 from co_tui.paths import locate
 from co_tui.session.environment import Environment
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import Settings
 from co_tui.store.sqlite.store import SqliteStore
 
@@ -69,7 +70,7 @@ def environment_for(
         settings=Settings(**settings),
         store=SqliteStore(paths),
         open_model=open_model,
-        cwd=home,
+        workplace=LocalWorkplace(home),
         toolsets=[FunctionToolset(tools)] if tools else (),
         first_backoff_s=0.01,
     )

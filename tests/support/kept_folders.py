@@ -13,6 +13,7 @@ from co_tui.paths import locate
 from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots.file_restores import Consent, FileRestores, Restored
 from co_tui.session.snapshots.session_files import SessionFiles
+from co_tui.session.snapshots.session_snapshots import local_snapshots
 from co_tui.session.state.derive import replay
 
 Content = tuple[str, int, bytes]
@@ -77,7 +78,9 @@ class KeptFolder:
         state = replay(self._writer.log)
         self.recorder = Recorder("s", self._writer, state)  # type: ignore[arg-type]
         paths = locate({"CO_TUI_HOME": str(self.home)})
-        self.files = SessionFiles(self.recorder, paths, self.folder, {"PATH": self._path})
+        self.files = SessionFiles(
+            self.recorder, local_snapshots(paths, self.recorder.session_id, self.folder, {"PATH": self._path})
+        )
         self.restores = FileRestores(self.files)
 
     async def prompt(self) -> int:

@@ -13,10 +13,11 @@ from typing import Any
 from co_tui.events import Message, SessionStart
 from co_tui.paths import locate
 from co_tui.session.recorder import Recorder
-from co_tui.session.snapshots import file_restores, open_folder
+from co_tui.session.snapshots import file_restores, open_folder, session_snapshots
 from co_tui.session.snapshots.file_restores import Consent, FileRestores
 from co_tui.session.snapshots.journal import Journal, Line
 from co_tui.session.snapshots.session_files import SessionFiles
+from co_tui.session.snapshots.session_snapshots import local_snapshots
 from co_tui.session.state.derive import replay
 from co_tui.store.sqlite.store import SqliteStore
 from tests.support.kept_folders import PATH, PROMPT, content_of, write
@@ -58,7 +59,7 @@ def _at_the_journal() -> None:
 
 STEPS: dict[str, Callable[[], None]] = {
     "planned": lambda: _killing(file_restores, "write_intent", after=True),
-    "logged": lambda: _killing(file_restores, "carry_out"),
+    "logged": lambda: _killing(session_snapshots, "carry_out"),
     "removed": lambda: _killing(open_folder.OpenFolder, "remove", 2),
     "folder": lambda: _killing(open_folder.OpenFolder, "make_folder", after=True),
     "written": lambda: _killing(open_folder.OpenFolder, "write", 3),
@@ -73,7 +74,8 @@ def opened(root: Path) -> tuple[FileRestores, SqliteStore, Recorder]:
     with store.reading() as reading:
         state = replay(reading.events(SESSION))
     recorder = Recorder(SESSION, store.writing(), state)
-    return FileRestores(SessionFiles(recorder, paths, root / "folder", {"PATH": PATH})), store, recorder
+    snapshots = local_snapshots(paths, recorder.session_id, root / "folder", {"PATH": PATH})
+    return FileRestores(SessionFiles(recorder, snapshots)), store, recorder
 
 
 def _change(folder: Path) -> None:

@@ -18,6 +18,7 @@ from co_tui.session.approvals.questions import Unattended
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import load, project_trust_request
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.trust import Trust
@@ -101,7 +102,7 @@ def environment_of(home: Path, folder: Path, environ: Mapping[str, str]) -> Envi
         settings=loaded.settings,
         store=SqliteStore(paths),
         open_model=lambda name: open_model(name, config),
-        cwd=folder,
+        workplace=LocalWorkplace(folder),
         environ={"PATH": os.environ["PATH"], **environ},
         works_in_folder=True,
         questions=Unattended(yes=True),

@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from co_tui.paths import locate
 from co_tui.session.launch import Launch
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import load
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.ui.app import CoTui
@@ -36,7 +37,9 @@ def launch_for(home: Path, provider: Provider | None = None, **options: Any) -> 
     paths = locate(environ)
     cwd = home.parent
     loaded = load(paths=paths, cwd=cwd, environ=environ)
-    return Launch(paths=paths, store=SqliteStore(paths), loaded=loaded, environ=environ, cwd=cwd, **options)
+    return Launch(
+        paths=paths, store=SqliteStore(paths), loaded=loaded, environ=environ, workplace=LocalWorkplace(cwd), **options
+    )
 
 
 @asynccontextmanager

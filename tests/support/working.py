@@ -11,6 +11,7 @@ from pydantic_ai.models.function import DeltaToolCall
 
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.environment import Environment
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from tests.context.request.test_repair import breaches
 from tests.support.environments import ScriptedModel, environment_for
 
@@ -68,7 +69,7 @@ def repository(place: Path) -> Path:
 def working_in(folder: Path, home: Path, model: ScriptedModel, person: Unattended, **settings: Any) -> Environment:
     environment = environment_for(home, model)
     environment.settings = environment.settings.but(**settings)
-    environment.cwd = folder
+    environment.workplace = LocalWorkplace(folder)
     environment.works_in_folder = True
     environment.questions = person
     return environment

@@ -92,6 +92,11 @@ class Judge(Record):
         own = [each.resolve() for each in self.own if each.resolve() != folder]
         return Rules(mode, written, folder, self.home.resolve(), own)
 
+    def hides(self, path: Path, limits: Sequence[RuleInForce]) -> bool:
+        """Whether one of these rules limits reading a resolved path."""
+        folder, home = self.folder.resolve(), self.home.resolve()
+        return any(each.covers(path, folder, home) for each in limits)
+
     def outside_reader(self, written: Sequence[RuleInForce]) -> Callable[[Path], bool]:
         """Returns whether these rules let a resolved path outside of the folder be read."""
         return self.rules(PLAN, written).reads_outside

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from co_tui.headless.output import DONE, FAILED, CommandContext, os_error_sentence, put, put_json, say
 from co_tui.inert import inert, one_line
-from co_tui.session.host.address import recorded_address, resume_hint
 from co_tui.session.snapshots.file_diffs import FileChange, SessionChanges, stored_changes
 from co_tui.session.snapshots.objects import SnapshotsUnusable
+from co_tui.session.workplace.host.address import recorded_address, resume_hint
 
 
 def diff(context: CommandContext, session_id: str, cwd: str, environ: Mapping[str, str], *, as_json: bool) -> int:

@@ -11,7 +11,7 @@ from co_tui.headless.sessions.stored_rows import refresh, say_unpushed, stored_r
 from co_tui.inert import inert, one_line
 from co_tui.session.clean_up import retention_policy
 from co_tui.session.event_wording import clean_up_text, cost_text
-from co_tui.session.host.address import recorded_address
+from co_tui.session.workplace.host.address import recorded_address
 from co_tui.store.housekeeping import (
     CleanUp,
     clean_up,

@@ -10,8 +10,8 @@ from co_tui.agent.permissions.older_answers import converted, read_rule
 from co_tui.paths import path_text, read_small_text, write_atomically
 from co_tui.session.approvals.marks import Marks, is_narrow
 from co_tui.session.checkout import repository_of
-from co_tui.session.host.address import is_stand_in
 from co_tui.session.synced_files import APPROVALS_FILE, SyncedFiles
+from co_tui.session.workplace.host.address import is_stand_in
 from co_tui.settings.permission_rules import Rule
 from co_tui.store.file_lock import file_lock
 from co_tui.store.sync.files.kinds import MARKS

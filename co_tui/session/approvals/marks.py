@@ -23,7 +23,7 @@ from co_tui.events import (
 from co_tui.events.decisions import Source, decides, without_decisions
 from co_tui.events.facts.base import MARK
 from co_tui.paths import ensure_dir, read_small_bytes
-from co_tui.session.host.address import host_of
+from co_tui.session.workplace.host.address import host_of
 from co_tui.settings.permission_rules import MCP, Rule
 
 if TYPE_CHECKING:

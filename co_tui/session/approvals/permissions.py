@@ -99,8 +99,7 @@ class Permissions:
 
     def hides(self, path: Path) -> bool:
         """Whether reading a file needs approval: then searches leave it out."""
-        folder, home = self._judge.folder.resolve(), self._judge.home.resolve()
-        return any(each.covers(path, folder, home) for each in self._reading_limits)
+        return self._judge.hides(path, self._reading_limits)
 
     def outside_reader(self) -> Callable[[Path], bool]:
         """Returns whether a rule in force now lets a resolved path outside of the folder be read."""

@@ -10,30 +10,19 @@ Sink: TypeAlias = Callable[[bytes], Awaitable[None]]
 
 
 class TappedProcess:
-    """Behaves like the process; what it prints goes to the sinks, and the caller reads nothing of it.
+    """Behaves like the process; what it prints goes to the sinks, and the caller reads nothing of it."""
 
-    With `after`, the caller still reads what comes before that text, and the text itself."""
-
-    def __init__(self, process: Process, stdout: Sink, stderr: Sink, after: bytes = b"") -> None:
+    def __init__(self, process: Process, stdout: Sink, stderr: Sink) -> None:
         assert process.stdout is not None and process.stderr is not None
         self._process = process
-        self.stdout = _into(stdout, process.stdout, after)
-        self.stderr = _into(stderr, process.stderr, after)
+        self.stdout = _into(stdout, process.stdout)
+        self.stderr = _into(stderr, process.stderr)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._process, name)
 
 
-async def _into(sink: Sink, pipe: ByteReceiveStream, after: bytes) -> AsyncIterator[bytes]:
-    before, is_past = b"", not after
+async def _into(sink: Sink, pipe: ByteReceiveStream) -> AsyncIterator[bytes]:
     async for piece in pipe:
-        if not is_past:
-            known = len(before)
-            before += piece
-            at = before.find(after)
-            is_past = at >= 0
-            rest = at + len(after) if is_past else len(before)
-            yield before[known:rest]
-            piece = before[rest:]
-        if piece:
-            await sink(piece)
+        await sink(piece)
+        yield b""

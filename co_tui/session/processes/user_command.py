@@ -1,26 +1,23 @@
 """The user's own command: run in the session's folder, shown while it runs, then added to the conversation."""
 
 import asyncio
-import contextlib
-import os
-import signal
 import time
+from collections.abc import Awaitable, Callable
 from typing import Final, Literal
 
 from pydantic_ai.messages import ModelRequest
 
-from co_tui.agent.redact import without_secrets
 from co_tui.events import CommandOutput, Message
 from co_tui.events.storable import dump
-from co_tui.session.environment import Environment
-from co_tui.session.host.user_line import user_line
-from co_tui.session.processes.child_process import LINGER_S, BoundedOutput, ChildProcess
-from co_tui.session.processes.process_guard import ProcessGuard
+from co_tui.session.processes.child_process import LINGER_S, BoundedOutput
 from co_tui.session.prompt_messages import command_message
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.turns.turn import Outcome
+from co_tui.session.workplace.session_workplace import UserProcess
 
+StartCommand = Callable[[str, Callable[[bytes], None]], Awaitable[UserProcess]]
+"""Starts a command; its output goes to the function. Raises OSError and ValueError."""
 SHOW_EVERY_S: Final = 0.1
 SAVE_EVERY_S: Final = 1.0
 MOST_OUTPUT_CHARS: Final = 30_000
@@ -37,14 +34,12 @@ class CommandRefused(Exception):
 class UserCommand:
     """One run of a command. Its output so far is saved, even if co-tui is killed."""
 
-    def __init__(self, environment: Environment, runtime: Runtime, guard: ProcessGuard, command: str) -> None:
+    def __init__(self, runtime: Runtime, command: str, where: str, start: StartCommand) -> None:
+        """`where` names the folder in which `start` runs it."""
         self._recorder = runtime.history.recorder
-        self._guard = guard
         self._command = command
-        self._cwd = environment.cwd
-        self._where = environment.where
-        self._host = environment.host
-        self._environ = without_secrets(environment.environ)
+        self._where = where
+        self._start = start
         self._timeout_s = runtime.settings.command_timeout_s
         self._output = BoundedOutput(min(MOST_OUTPUT_CHARS, runtime.history.governor.window.tokens // 4))
         self._shown_chars = 0
@@ -68,46 +63,33 @@ class UserCommand:
         """How it ended, as part of a sentence."""
         if self._stopped.is_set():
             return "was stopped by the user before it started"
-        loop = asyncio.get_running_loop()
         try:
-            transport, process = await loop.subprocess_shell(
-                lambda: ChildProcess(loop, lambda _, data: self._output.add(data)),
-                self._command if self._host is None else user_line(self._host, self._command),
-                cwd=self._cwd,
-                env=self._environ if self._host is None else self._host.connection.environ,
-                stdin=asyncio.subprocess.DEVNULL if self._host is None else asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.STDOUT,
-                start_new_session=True,
-            )
+            process = await self._start(self._command, self._output.add)
         except (OSError, ValueError) as error:
             return f"could not be started: {getattr(error, 'strerror', None) or error}"
         showing = asyncio.create_task(self._show_and_save())
-        self._guard.note(transport.get_pid())
         try:
-            return await self._wait(transport, process)
+            return await self._wait(process)
         finally:
             showing.cancel()
-            _kill(transport)
-            self._guard.forget(transport.get_pid())  # a service that the user started stays
-            transport.close()
+            process.kill()
+            process.leave()
 
-    async def _wait(self, transport: asyncio.SubprocessTransport, process: ChildProcess) -> str:
+    async def _wait(self, process: UserProcess) -> str:
         stopping = asyncio.create_task(self._stopped.wait())
         ends: set[asyncio.Future[None] | asyncio.Task[Literal[True]]] = {process.exited, stopping}
         await asyncio.wait(ends, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         ended = process.exited.done()
         if not ended:
-            _kill(transport)
+            process.kill()
             await asyncio.wait({process.exited}, timeout=LINGER_S)
         # Children that it left running may stay, but are not waited for.
         await asyncio.wait({process.closed}, timeout=LINGER_S)
         took = f"after {time.monotonic() - self._began:.1f} s"
         if not ended:
             return f"was stopped {'by the user' if self._stopped.is_set() else 'at its time limit'} {took}"
-        code = transport.get_returncode() or 0
-        return f"ended with exit code {code} {took}" if code >= 0 else f"was ended by signal {-code} {took}"
+        return f"{process.outcome} {took}"
 
     async def _show_and_save(self) -> None:
         """Show and save the output at intervals."""
@@ -132,10 +114,3 @@ class UserCommand:
 
     def _message(self, how: str) -> ModelRequest:
         return command_message(self._command, how, self._output.text, self._where)
-
-
-def _kill(transport: asyncio.SubprocessTransport) -> None:
-    """Kill the command and its process group."""
-    if transport.get_returncode() is None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(transport.get_pid(), signal.SIGKILL)

@@ -151,7 +151,7 @@ class RuntimeSwitcher:
 
     async def switch_mode(self, mode: str) -> None:
         """Change which calls run without asking, from the next call on. Raises `ModeRefused`."""
-        await switch_mode(self._recorder, mode, at_home=self._environment.at_home)
+        await switch_mode(self._recorder, mode, at_home=self._environment.workplace.at_home)
 
     async def apply_settings(self, settings: Settings) -> None:
         """Apply changed settings from the next request on, or from the next turn if one runs."""

@@ -2,22 +2,15 @@
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from pydantic_ai.toolsets import AbstractToolset
 
 from co_tui.agent.models.catalogue import EMBEDDED
-from co_tui.agent.permissions.git_guard import git_variables
-from co_tui.agent.permissions.judge import Judge
-from co_tui.agent.permissions.sandbox import Sandbox, sandbox_text
+from co_tui.agent.permissions.sandbox import sandbox_text
 from co_tui.agent.tool_names import OWN_TOOLS
 from co_tui.agent.toolkit import EMBEDDED_INSTRUCTIONS, INSTRUCTIONS, Toolkit, working_instructions
 from co_tui.context.measure.count import Scaffold
-from co_tui.events import BackgroundNews, SessionError
-from co_tui.inert import one_line
-from co_tui.paths import path_text
-from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import Questions
 from co_tui.session.compaction.compaction_files import Remembered
@@ -25,25 +18,21 @@ from co_tui.session.environment import Environment
 from co_tui.session.history.governed_history import GovernedHistory, PredictScaffold
 from co_tui.session.hooks.call_hooks import SessionCallHooks
 from co_tui.session.hooks.session_hooks import SessionHooks
-from co_tui.session.host.host_commands import HostCommands
-from co_tui.session.host.host_judge import HostJudge
-from co_tui.session.host.remote_host import SessionHost
 from co_tui.session.recorder import Recorder
 from co_tui.session.runtime.agent_roster import AgentRoster
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.surroundings import surroundings_text
 from co_tui.session.snapshots.session_files import SessionFiles
 from co_tui.session.tools.after_edit import Checking
-from co_tui.session.tools.command_watch import COMMAND_CHARS, CommandNews
-from co_tui.session.tools.folder.folder_guard import CreatedProtected
+from co_tui.session.tools.command_reports import CommandReports
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
 from co_tui.session.tools.page_cache import PageCache
-from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.working_tools import WorkingTools, tools_for_window
 from co_tui.session.turns.reply_limits import CutReplies, ReplyRoom
+from co_tui.session.workplace.session_workplace import SessionParts
 from co_tui.settings import Settings
 from co_tui.settings.rules import SANDBOX_OFF
 
@@ -65,51 +54,36 @@ class ToolParts:
         self._recorder = recorder
         self._own = own
         self._roster = roster
-        self._notes = hooks.notes
         self.call_hooks = SessionCallHooks(hooks, environment.cwd)
         self._questions = questions
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
-        host = environment.host
-        self._host = host.session(recorder.session_id) if host is not None else None
+        parts = (recorder, environment.paths, environment.environ, environment.store, environment.questions)
+        self.workplace = environment.workplace.for_session(SessionParts(*parts))
+        """Where the tools work."""
         own_folder = environment.paths.session(recorder.session_id)
         self._seen = SeenFiles(lambda: recorder.state)
         session_changed = environment.files.session_changed(recorder.session_id)
         self._pages = PageCache(None if environment.private else own_folder, session_changed)
-        folder = environment.paths.commands(recorder.session_id)
-        self.commands = _commands(self._host, recorder, folder)
+        self.commands = self.workplace.commands
         """The model's running commands."""
         keeps = environment.works_in_folder and not (environment.private or environment.read_only)
-        there = self._host.snapshots(environment.paths, environment.cwd) if self._host is not None else None
-        self.files = SessionFiles(
-            recorder, environment.paths, environment.cwd, environment.environ, keeps=keeps, there=there
-        )
+        self.files = SessionFiles(recorder, self.workplace.snapshots, keeps=keeps)
         """The session's changes to files, and how to bring files back."""
         self._checking = Checking({}, self.files.around)
-        self.commands.report = self._report_set_aside
-        self.commands.tell = self._tell_news
-        if self._host is None:  # what was moved away on another host is only reported
-            self.commands.may_keep = CreatedFiles(environment.questions).ask
+        reports = CommandReports(recorder, hooks.notes)
+        self.commands.report, self.commands.tell = reports.set_aside, reports.news
 
     def permissions(self, settings: Settings) -> Permissions:
         environment = self._environment
-        paths = environment.paths
-        own = (paths.config, paths.state, paths.data)
-        given: dict[str, Any] = {"folder": environment.cwd, "home": Path.home(), "own": own}
-        given["is_read_only"] = environment.mcp_servers.is_read_only
-        if self._host is not None:
-            judge: Judge = HostJudge(**given, link=self._host.link, shown=self._host.host.text)
-        else:
-            judge = Judge(**given, environ=git_variables(environment.environ))
-        kept = environment.kept_approvals
         return Permissions(
-            judge,
+            self.workplace.judge(environment.mcp_servers.is_read_only),
             self._recorder,
             settings.permissions,
-            kept,
+            environment.kept_approvals,
             sandbox=settings.command_sandbox,
             asks_first=environment.asks_first,
-            secret_files=(paths.keys_file, paths.machine_key),
-            at_home=environment.at_home,
+            secret_files=(environment.paths.keys_file, environment.paths.machine_key),
+            at_home=environment.workplace.at_home,
         )
 
     def working(self, settings: Settings, window_tokens: int, permissions: Permissions) -> WorkingTools | None:
@@ -117,15 +91,11 @@ class ToolParts:
         if not environment.works_in_folder:
             return None
         return WorkingTools(
-            environment.cwd,
+            self.workplace,
             settings,
             window_tokens,
             questions=self._questions,
             plan=SessionPlan(self._recorder),
-            commands=self.commands,
-            sandbox=Sandbox(
-                kind=settings.command_sandbox, folder=environment.cwd, home=Path.home(), paths=environment.paths
-            ),
             user_skills=environment.paths.skills,
             mcp=self._mcp,
             pages=self._pages,
@@ -134,7 +104,6 @@ class ToolParts:
             checking=self._checking,
             read_only=environment.read_only,
             wrap_folder=environment.wrap_folder,
-            host=self._host,
         )
 
     def instructions(self, model: str, settings: Settings, works: WorkingTools | None) -> str:
@@ -149,8 +118,7 @@ class ToolParts:
     def _instructions(self, settings: Settings, works: WorkingTools | None) -> str:
         if not works:
             return INSTRUCTIONS
-        host, read_only = self._environment.host, self._environment.read_only
-        folder = path_text(self._environment.cwd) if host is None else f"{host.folder} on the host {host.address.host}"
+        folder, read_only = self.workplace.folder_text, self._environment.read_only
         sandbox = "" if settings.command_sandbox == SANDBOX_OFF else sandbox_text(settings.command_sandbox)
         return working_instructions(folder, settings.command_timeout_s, sandbox=sandbox, read_only=read_only)
 
@@ -209,22 +177,3 @@ class ToolParts:
             return ()
         room = runtime.history.governor.estimated_window_tokens
         return [name for name in runtime.works if name not in tools_for_window(room, runtime.settings.tools)]
-
-    async def _tell_news(self, news: CommandNews) -> None:
-        """Tell the user now, and the agent that started the command with its next request."""
-        command = one_line(news.state.command, COMMAND_CHARS)
-        started_by = self._recorder.state.delegations.get(news.agent)
-        agent = news.agent if started_by is not None and started_by.status == "running" else ""
-        if not news.is_known:
-            self._notes.add("a background command", news.for_model, agent)
-        if not news.by_user or news.printed:
-            await self._recorder.record(BackgroundNews(what="Background command", where=command, outcome=news.outcome))
-
-    async def _report_set_aside(self, created: CreatedProtected) -> None:
-        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved"))
-
-
-def _commands(host: SessionHost | None, recorder: Recorder, folder: Path) -> RunningCommands:
-    if host is None:
-        return RunningCommands(recorder.announce, folder, recorder.session_id)
-    return HostCommands(recorder.announce, folder, recorder.session_id, link=host.link)

@@ -15,7 +15,7 @@ async def export(host: CommandHost, arguments: str) -> None:
     """Export to this folder unless a file is named; asks before replacing a file."""
     host.require_writable()
     session_id = host.session_id or host.opened().id
-    form, file, is_named = _export_to(arguments, host.launch.saves_in, session_id)
+    form, file, is_named = _export_to(arguments, host.launch.workplace.saves_in, session_id)
     if is_named and not file.suffix and not set(arguments) & set("/\\ "):
         name = one_line(arguments, 40)
         raise WrongArguments(f"Unknown format {name!r}. Use markdown, jsonl or html, or a file such as {name}.md.")

@@ -51,14 +51,15 @@ def _mode_list(present: str) -> str:
 
 @command("review")
 async def review(host: CommandHost, focus: str) -> None:
-    from co_tui.session.review import ReviewRefused, branch_review
+    from co_tui.session.review import branch_review
+    from co_tui.session.workplace.branch_changes import ReviewRefused
 
     launch = host.launch
     try:
         if host.session_id:
             found = await host.opened().review(focus)
         else:
-            found = await asyncio.to_thread(branch_review, launch.cwd, launch.environ, launch.settings, focus)
+            found = await asyncio.to_thread(branch_review, launch.workplace, launch.environ, launch.settings, focus)
     except ReviewRefused as refused:
         raise CommandFailed(str(refused)) from None
     host.send(found.prompt, (found.changes,))

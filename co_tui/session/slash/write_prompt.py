@@ -4,7 +4,6 @@ A command of the file is judged, asked about and run as one of the model's: noth
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from pydantic_ai.messages import ModelRequest
@@ -18,15 +17,15 @@ from co_tui.agent.toolkit import Around, AskedCall, CallHooks, needs_approval
 from co_tui.events.storable import storable_text
 from co_tui.events.stored_messages import SLASH
 from co_tui.inert import one_line
-from co_tui.paths import is_inside
 from co_tui.session.approvals.asking import Approvals
 from co_tui.session.attachments import AttachmentRefused
-from co_tui.session.file_references import NO_FILE, NamedFile, NamedFiles, name_of, named_files
+from co_tui.session.file_references import NO_FILE, NamedFile, NamedFiles, name_of
 from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.prompt_messages import prompt_content, prompt_message
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.slash.find_command import FoundCommand
 from co_tui.session.tools.working_tools import WorkingTools
+from co_tui.session.workplace.workplace import Workplace
 from co_tui.settings import CommandFile
 from co_tui.settings.command_text import MOST_COMMANDS, TextPiece, filled, pieces_of
 
@@ -42,7 +41,7 @@ class SlashPrompt:
         self,
         found: FoundCommand,
         runtime: Runtime,
-        cwd: Path,
+        workplace: Workplace,
         *,
         tools: WorkingTools | None,
         hooks: CallHooks,
@@ -52,7 +51,7 @@ class SlashPrompt:
         """`tools` runs commands as the model's are run; None if this session has none."""
         self._found = found
         self._runtime = runtime
-        self._cwd = cwd
+        self._workplace = workplace
         self._tools = tools
         self._hooks = hooks
         self._servers = servers
@@ -62,16 +61,17 @@ class SlashPrompt:
         """The prompt. Raises `PromptRefused`."""
         found, command = self._found, self._found.command
         try:
-            own = _attachable(named_files(found.arguments, self._cwd))
+            own = _attachable(self._workplace.named_files(found.arguments))
             if isinstance(command, ServerPrompt):
                 text = await self._servers.prompt_text(command, found.arguments.split())
                 source, files = f"prompt {command.own_name} of MCP server {command.server}", own
             else:
                 text, files = await self._from_file(command, own, approvals)
-                source = name_of(command.file, self._cwd)
+                source = name_of(command.file, self._workplace.folder)
             text = storable_text(text)
+            files = [await self._workplace.attached(file) for file in files]
             message = prompt_message(await prompt_content(text, files, self._runtime) if files else text)
-        except (AttachmentRefused, PromptRefusedByServer) as refused:
+        except (AttachmentRefused, PromptRefusedByServer, OSError) as refused:
             raise PromptRefused(f"Not sent: {refused}") from None
         message.metadata = {SLASH: {"typed": storable_text(found.typed), "source": storable_text(source)}}
         return message
@@ -84,7 +84,7 @@ class SlashPrompt:
         if (count := sum(piece.is_shell for piece in pieces)) > MOST_COMMANDS:
             raise PromptRefused(f"Not sent: it runs {count} commands; at most {MOST_COMMANDS} are allowed.")
         # Only in its own text: what commands print names no files.
-        named = named_files("".join(piece.text for piece in pieces if not piece.is_shell), self._cwd)
+        named = self._workplace.named_files("".join(piece.text for piece in pieces if not piece.is_shell))
         files = _attachable(NamedFiles(named.files, tuple(each for each in named.troubles if NO_FILE not in each)))
         for number, file in enumerate(files):
             if file not in own:
@@ -95,7 +95,7 @@ class SlashPrompt:
         """Raises `PromptRefused` for a file outside the folder that no rule allows, or one that rules or the user
         deny."""
         reads_outside = self._runtime.permissions.outside_reader()
-        if not is_inside(file.path, self._cwd.resolve()) and not reads_outside(file.path.resolve()):
+        if not self._workplace.holds(file) and not reads_outside(file.path.resolve()):
             name = one_line(file.name, LINE_CHARS)
             raise PromptRefused(
                 f"Not sent: {name} is outside this folder. Type @{name} after the command to attach it."

@@ -10,7 +10,7 @@ from co_tui.inert import one_line
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.snapshots.commits import call_spans, commits_sentence
 from co_tui.session.snapshots.entries import Snapshot, changed_paths, shown_path
-from co_tui.session.snapshots.file_diffs import SessionChanges, session_changes
+from co_tui.session.snapshots.file_diffs import SessionChanges
 from co_tui.session.snapshots.folder_scan import NotCovered
 from co_tui.session.snapshots.journal import Line
 from co_tui.session.snapshots.objects import SnapshotsUnusable
@@ -18,12 +18,10 @@ from co_tui.session.snapshots.restore import (
     Intent,
     RestorePlan,
     Wanted,
-    carry_out,
     drop_intent,
     new_intent,
     plan_restore,
     read_intent,
-    remove_parts,
     write_intent,
 )
 from co_tui.session.snapshots.session_files import SessionFiles, logged_paths
@@ -127,10 +125,7 @@ class FileRestores:
         if not files.journal.lines:
             return SessionChanges()
         try:
-            lines = files.journal.lines
-            if files.there is not None:
-                return await asyncio.to_thread(files.there.changes, lines)
-            return await asyncio.to_thread(session_changes, files.snapshots, lines, files.folder)
+            return await asyncio.to_thread(files.snapshots.changes, files.journal.lines)
         except (SnapshotsUnusable, OSError) as error:
             raise RestoreRefused(f"Changes cannot be shown: {_why(error)}.") from error
 
@@ -154,7 +149,7 @@ class FileRestores:
             touched = touched_by_restore(lines[0], lines[1:], elsewhere)
             return plan_restore(touched, target, taken.snapshot, turn=turn, undoes=undoes)
         plan = plan_restore(touched_by(lines, elsewhere), target, taken.snapshot, turn=turn)
-        return plan._replace(commits=await asyncio.to_thread(files.commits, call_spans(lines)))
+        return plan._replace(commits=await asyncio.to_thread(files.snapshots.commits, call_spans(lines)))
 
     def _with_paths(self, lines: Sequence[Line]) -> list[Line]:
         """The same lines; restores of older versions, which did not say what they changed, with that."""
@@ -224,8 +219,8 @@ class FileRestores:
         """Do what the intent says, as far as it is wanted; returns what could not be restored."""
         files = self._files
         before = await asyncio.to_thread(files.snapshots.read, intent.current)
-        bring_back = files.there.carry_out if files.there is not None else self._bring_back
-        failed = await asyncio.to_thread(bring_back, wanted, files.snapshots.last or before, intent.part_name)
+        current = files.snapshots.last or before
+        failed = await asyncio.to_thread(files.snapshots.carry_out, wanted, current, intent.part_name)
         after = (await asyncio.to_thread(files.snapshots.take)).snapshot
         self._note(intent, before, after, seq)
         drop_intent(files.kept_in)
@@ -241,9 +236,6 @@ class FileRestores:
         files.journal.add(line._replace(undoes=intent.undoes, rewind=seq - 1 if intent.with_rewind else 0))
         if found := [path for path in changed if path not in own]:
             files.journal.add(files.line("found", after.id, found, before.id))
-
-    def _bring_back(self, wanted: Wanted, _: Snapshot, part_name: str) -> list[str]:
-        return carry_out(self._files.snapshots, self._files.folder, wanted, part_name)
 
     async def recover(self) -> str:
         """Complete a restore that was killed, if it was logged; returns a sentence about it, or an empty text."""
@@ -266,10 +258,7 @@ class FileRestores:
     async def _complete(self, intent: Intent, seq: int) -> list[str]:
         """Restore what is still as it was before, and leave what changed since the kill."""
         files = self._files
-        if files.there is not None:
-            await asyncio.to_thread(files.there.remove_parts, intent.part_name, intent.changed)
-        else:
-            await asyncio.to_thread(remove_parts, files.folder, intent.part_name, intent.changed)
+        await asyncio.to_thread(files.snapshots.remove_parts, intent.part_name, intent.changed)
         if not intent.entries:
             target = await asyncio.to_thread(files.snapshots.read, intent.target)
             intent = intent._replace(entries=tuple(map(target.entries.get, intent.changed)))

@@ -1,30 +1,24 @@
 """The files of a session's folder: snapshots around everything that may change them (T7)."""
 
 import asyncio
-import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import FREE_TOOLS, OWN_TOOLS, WEB_TOOLS
 from co_tui.events import Event, FilesChanged, SessionError
-from co_tui.paths import Paths
-from co_tui.session.host.address import HostUnreachable
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_to_completion import run_to_completion
-from co_tui.session.snapshots.commits import Span, commits_made
 from co_tui.session.snapshots.entries import named_paths, shown_path, uncovered_changes
 from co_tui.session.snapshots.folder_scan import NotCovered
-from co_tui.session.snapshots.folder_snapshots import FolderSnapshots, Taken
-from co_tui.session.snapshots.journal import Journal, Kind, Line, folder_name
+from co_tui.session.snapshots.folder_snapshots import Taken
+from co_tui.session.snapshots.journal import Journal, Kind, Line
 from co_tui.session.snapshots.objects import SnapshotsUnusable
+from co_tui.session.snapshots.session_snapshots import SessionSnapshots
+from co_tui.session.workplace.host.address import HostUnreachable
 from co_tui.settings.rules import PRESENT_PLAN
-
-if TYPE_CHECKING:
-    from co_tui.session.host.host_snapshots import HostSnapshots
 
 MOST_LOGGED_PATHS: Final = 2_000
 HARMLESS_TOOLS: Final = FREE_TOOLS | OWN_TOOLS | WEB_TOOLS | {PRESENT_PLAN}
@@ -37,25 +31,12 @@ TROUBLE: Final = "snapshots"
 class SessionFiles:
     """One for a session. Everything slow is done in threads, one after the other."""
 
-    def __init__(
-        self,
-        recorder: Recorder,
-        paths: Paths,
-        folder: Path,
-        environ: Mapping[str, str],
-        *,
-        keeps: bool = True,
-        there: "HostSnapshots | None" = None,
-    ) -> None:
-        """`keeps` is whether snapshots are taken; `there` takes them of a folder on another host."""
+    def __init__(self, recorder: Recorder, snapshots: SessionSnapshots, *, keeps: bool = True) -> None:
+        """`keeps` is whether snapshots are taken."""
         self.recorder = recorder
-        self.folder = folder
-        self._environ = environ
+        self.snapshots = snapshots
         self.keeps = keeps
-        self.kept_in = paths.snapshots(recorder.session_id) / folder_name(folder)
-        own = (paths.data, paths.config, paths.state)
-        self.there = there
-        self.snapshots = there or FolderSnapshots(self.kept_in, folder, environ.get("PATH", os.defpath), own)
+        self.kept_in = snapshots.kept_in
         self.journal = Journal(self.kept_in)
         self.order = asyncio.Lock()
         """Held while snapshots are taken or brought back."""
@@ -157,10 +138,6 @@ class SessionFiles:
         state = self.recorder.state
         prepares = self._prepares and kind != "found"
         return Line(kind, state.seq, state.turn, snapshot, tuple(paths), before, prepares=prepares, at=time.time())
-
-    def commits(self, spans: Sequence[Span]) -> tuple[str, ...]:
-        """The commits that calls made in these spans. Slow."""
-        return self.there.commits(spans) if self.there is not None else commits_made(self.folder, self._environ, spans)
 
     async def _report(self, error: Exception) -> None:
         """Say once in a session that files are not covered."""

@@ -49,7 +49,6 @@ from co_tui.events import (
 from co_tui.events.stored_messages import prompt_of, title_of
 from co_tui.events.tool_wording import CUT_SHORT
 from co_tui.session.approvals.marks import is_narrow
-from co_tui.session.host.address import host_of
 from co_tui.session.state.history_edits import is_rewound
 from co_tui.session.state.released import released
 from co_tui.session.state.session_state import (
@@ -65,6 +64,7 @@ from co_tui.session.state.session_state import (
     surroundings_of,
 )
 from co_tui.session.state.top_level import top_level
+from co_tui.session.workplace.host.address import host_of
 from co_tui.settings.rules import ASK, CONVERSATION
 
 INTERRUPTED = "interrupted"

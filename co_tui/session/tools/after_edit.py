@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import Any, Final, NamedTuple
 
 from pydantic_ai.capabilities import AbstractCapability, WrapToolExecuteHandler
@@ -63,10 +63,9 @@ class AfterEdit(AbstractCapability[Any]):
     """Runs after every call that wrote files, whichever tool it was."""
 
     def __init__(
-        self, folder: Path, checks: Mapping[str, Sequence[str]], checking: Checking, state: Callable[[], SessionState]
+        self, checks: Mapping[str, Sequence[str]], checking: Checking, state: Callable[[], SessionState]
     ) -> None:
         """`state` returns the session's."""
-        self._folder = folder.resolve()
         self._checks = [(globs(pattern), command) for pattern, several in checks.items() for command in several]
         self._outputs, self._around = checking
         self._state = state
@@ -86,7 +85,7 @@ class AfterEdit(AbstractCapability[Any]):
             result = await handler(args)
         finally:
             CHANGED.reset(token)
-        due = list(self._due(written))
+        due = list(self._due(await _inside(ctx.workspace, written))) if written else []
         if not due:
             return result
         async with self._around():
@@ -117,11 +116,19 @@ class AfterEdit(AbstractCapability[Any]):
         output, seq = self._outputs.get((command, name), ("", 0))
         return "" if is_rewound(self._state(), seq) else output
 
-    def _due(self, written: Sequence[str]) -> Iterator[tuple[str, str]]:
-        paths = [Path(self._folder, path).resolve() for path in written]
-        inside = [str(path.relative_to(self._folder)) for path in paths if path.is_relative_to(self._folder)]
+    def _due(self, inside: Sequence[str]) -> Iterator[tuple[str, str]]:
         for name in inside[:MOST_FILES]:
             yield from ((name, command) for matches, command in self._checks if matches(name))
+
+
+async def _inside(workspace: Workspace, written: Sequence[str]) -> list[str]:
+    """Those of the written files that are in the folder, relative to it."""
+    try:
+        folder = PurePosixPath(await workspace.realpath(await workspace.working_dir()))
+        paths = [PurePosixPath(await workspace.realpath(path)) for path in written]
+    except (WorkspaceError, OSError):
+        return []
+    return [str(path.relative_to(folder)) for path in paths if path.is_relative_to(folder)]
 
 
 async def _output(workspace: Workspace, words: Sequence[str], longest_s: float) -> str:

@@ -85,20 +85,18 @@ class RunningCommands:
         return str(ensure_dir(self.folder))
 
     @asynccontextmanager
-    async def collecting(
-        self, process: Process, stdout: bytearray, stderr: bytearray, after: bytes = b""
-    ) -> AsyncIterator[Process]:
+    async def collecting(self, process: Process, stdout: bytearray, stderr: bytearray) -> AsyncIterator[Process]:
         """A process to read from instead: if it runs the command of a call, its output is announced, long output is
-        kept, and the buffers get what the result holds. What comes before `after` is read as it is."""
+        kept, and the buffers get what the result holds."""
         call = CURRENT_CALL.get()
-        with self._noting(process.pid):
+        with self._noting(process):
             if not call or self.outputs is None:
                 yield process
                 return
             streams = self.outputs.streams()
             announcing = asyncio.create_task(self._announce_output(call, CURRENT_AGENT.get(), streams))
             try:
-                yield cast(Process, TappedProcess(process, streams[0].take, streams[1].take, after))
+                yield cast(Process, TappedProcess(process, streams[0].take, streams[1].take))
             except TimeoutError:
                 await self._give(streams, stdout, stderr)
                 raise
@@ -117,8 +115,9 @@ class RunningCommands:
             buffer += shown
 
     @contextmanager
-    def _noting(self, pid: int) -> Iterator[None]:
-        self.guard.note(pid)
+    def _noting(self, process: Process) -> Iterator[None]:
+        """The process ends with co-tui, even if that is killed."""
+        self.guard.note(process.pid)
         try:
             yield
         finally:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,18 +14,13 @@ from pydantic_ai.workspaces import Workspace, WorkspaceTimeoutError
 from pydantic_ai_harness.ask_user import AskUser, AskUserAnswer, AskUserRequest, AskUserResponse
 from pydantic_ai_harness.planning import Planning
 
-from co_tui.agent.permissions.sandbox import Sandbox, sandbox_problem
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.image_bytes import sendable_type
 from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
 from co_tui.inert import inert
-from co_tui.paths import find_upwards
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Questions
-from co_tui.session.host.host_folder import HostFolder
-from co_tui.session.host.host_instructions import HostInstructions
-from co_tui.session.host.remote_host import SessionHost
 from co_tui.session.processes.child_process import BoundedOutput
 from co_tui.session.tools.after_edit import AfterEdit, Checking
 from co_tui.session.tools.folder.file_changes import FileChanges
@@ -39,10 +33,11 @@ from co_tui.session.tools.kept_output import SHOWN_BYTES
 from co_tui.session.tools.mcp_tools import McpTools, mcp_call_text
 from co_tui.session.tools.page_cache import PageCache
 from co_tui.session.tools.plan_mode import PlanMode
-from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
+from co_tui.session.tools.running_commands import ENDS_WITH_CALL
 from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.shell_tools import LimitedShell
 from co_tui.session.tools.web_tools import WebTools
+from co_tui.session.workplace.session_workplace import SessionWorkplace
 from co_tui.settings import Settings
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
@@ -87,14 +82,12 @@ class WorkingTools:
 
     def __init__(
         self,
-        folder: Path,
+        workplace: SessionWorkplace,
         settings: Settings,
         window_tokens: int,
         *,
         questions: Questions,
         plan: SessionPlan,
-        commands: RunningCommands,
-        sandbox: Sandbox,
         user_skills: Path,
         mcp: McpTools,
         pages: PageCache,
@@ -103,19 +96,14 @@ class WorkingTools:
         checking: Checking,
         read_only: bool = False,
         wrap_folder: WrapFolder | None = None,
-        host: SessionHost | None = None,
     ) -> None:
-        """`host` is where the folder is, if not here; `folder` is then an empty stand-in."""
-        self._folder = folder
-        self._host = host
+        self._workplace = workplace
         self._wrap_folder = wrap_folder
         self._permissions = permissions
         self._settings = settings
         self._window_tokens = window_tokens
         self._questions = questions
         self._plan = plan
-        self._commands = commands
-        self._sandbox = sandbox
         self._user_skills = user_skills
         self._mcp = mcp
         self._checking = checking
@@ -127,21 +115,23 @@ class WorkingTools:
         self._changes = self._make_changes(seen)
 
     def _make_changes(self, seen: SeenFiles) -> FileChanges:
-        """Previews changes, where the files are."""
-        read = self._read_wrapped if self._wrap_folder is not None else None
-        elsewhere = (lambda: Workspace(self._make_folder().backend())) if self._host is not None else None
+        """Previews changes."""
         files = FolderFiles(tools=_FILE_TOOLS, content_hashes=False)
-        files.elsewhere = self._host is not None
-        return FileChanges(files, self._folder, seen, read, elsewhere)
+        files.makes = self._workplace.file_tools
+        return FileChanges(files, self._workspace, seen)
+
+    def _workspace(self) -> Workspace:
+        """The folder, to be used without a run."""
+        return Workspace(self._make_folder().backend())
 
     def _readable_files(self, seen: SeenFiles) -> "_ReadableFiles":
         files = _ReadableFiles(
             tools=_FILE_TOOLS, content_hashes=False, read_only=self._read_only, max_read_chars=MOST_READ_CHARS
         )
         files.hides = self._hides
-        files.outside = self._permissions.outside_reader if self._host is None else None
+        files.outside = self._permissions.outside_reader
         files.seen = seen
-        files.elsewhere = self._host is not None
+        files.makes = self._workplace.file_tools
         files.changes_several = self._window_tokens >= ROOMY_WINDOW_TOKENS
         return files
 
@@ -196,7 +186,7 @@ class WorkingTools:
 
         Raises `WorkspaceError`.
         """
-        workspace = Workspace(self._make_folder().backend())
+        workspace = self._workspace()
         token = ENDS_WITH_CALL.set(True)
         limit_s = self._settings.command_timeout_s
         try:
@@ -212,35 +202,26 @@ class WorkingTools:
 
     async def _refuse_without_sandbox(self) -> None:
         """Do not ask about a command that cannot run."""
-        kind = self._permissions.sandbox
-        if trouble := await (self._host.sandbox_problem(kind) if self._host is not None else sandbox_problem(kind)):
+        if trouble := await self._workplace.sandbox_problem(self._permissions.sandbox):
             raise ToolFailed(trouble)
 
     def _make_folder(self) -> SessionFolder:
         permissions = self._permissions
-        kind = SANDBOX if self._sandbox.kind == SANDBOX_OFF else self._sandbox.kind
-        make = SessionFolder if self._host is None else partial(HostFolder, self._host)
-        return make(
-            self._sandbox.but(kind=kind),
-            self._commands,
+        kind = self._settings.command_sandbox
+        return self._workplace.tool_folder(
+            SANDBOX if kind == SANDBOX_OFF else kind,
             is_sandboxed=lambda: permissions.sandbox != SANDBOX_OFF,
             read_only=self._read_only,
             wrap=self._wrap_folder,
         )
 
-    async def _read_wrapped(self, path: str) -> bytes:
-        return await Workspace(self._make_folder().backend()).read_bytes(path)
-
     def _make_files(self) -> Sequence[AbstractCapability[Any]]:
-        checks = self._settings.after_edit if self._host is None else {}  # they run here
-        checking = [self._after_edit(checks)] if checks else []
+        checks = self._settings.after_edit
+        checking = [AfterEdit(checks, self._checking, lambda: self._permissions.state)] if checks else []
         return [*checking, self._files]
 
-    def _after_edit(self, checks: Mapping[str, Sequence[str]]) -> AfterEdit:
-        return AfterEdit(self._folder, checks, self._checking, lambda: self._permissions.state)
-
     def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
-        return [LimitedShell(self._settings.command_timeout_s, self._commands, self._permissions)]
+        return [LimitedShell(self._settings.command_timeout_s, self._workplace.commands, self._permissions)]
 
     def _make_plan(self) -> Sequence[AbstractCapability[Any]]:
         # Not injected into requests: only what is logged is counted and sent.
@@ -248,14 +229,17 @@ class WorkingTools:
         return [planning, PrepareTools(_with_brief_plan), PlanMode(self._plan, lambda: self._permissions.mode)]
 
     def _make_skills(self) -> Sequence[AbstractCapability[Any]]:
-        return [ProjectSkills(self._folder, self._project, SKILL_FOLDERS, self._user_skills)]
+        return [self._skills]
+
+    @property
+    def _skills(self) -> ProjectSkills:
+        return ProjectSkills(self._workplace.texts(self._user_skills), SKILL_FOLDERS, self._user_skills)
 
     async def read_skills(self) -> Mapping[str, str]:
         """The instructions of each skill as the model gets them; none if skills are switched off."""
         if "skills" not in self._has:
             return {}
-        skills = ProjectSkills(self._folder, self._project, SKILL_FOLDERS, self._user_skills)
-        return await skills.instructions_by_name()
+        return await self._skills.instructions_by_name()
 
     def _make_questions(self) -> Sequence[AbstractCapability[Any]]:
         return [AskUser(answerer=ModelQuestions(self._questions))]
@@ -268,17 +252,9 @@ class WorkingTools:
         return [self._mcp.capability(servers, self._window_tokens), self._mcp.instructions(servers)]
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
-        if self._host is not None:
-            return [HostInstructions(self._host, INSTRUCTION_FILES)]
-        folder, project, names, hides = self._folder, self._project, INSTRUCTION_FILES, self._hides
-        nested = NestedInstructions(folder, project, names, lambda: self._permissions.state, hides)
-        return [ProjectInstructions(folder, project, names, hides), nested]
-
-    @property
-    def _project(self) -> Path:
-        """The repository that contains the folder, or the folder itself."""
-        git = find_upwards(".git", self._folder)
-        return git.parent if git is not None else self._folder
+        texts, names, hides = self._workplace.texts(), INSTRUCTION_FILES, self._hides
+        nested = NestedInstructions(texts, names, lambda: self._permissions.state, hides)
+        return [ProjectInstructions(texts, names, hides), nested]
 
 
 def tools_for_window(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ class ChatScreen(ChatRequests):
     async def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
         self.feed = Feed(self.transcript, self.shortcut_for)
-        self.prompt.cwd, self.prompt.environ = self._launch.cwd, self._launch.environ
+        self.prompt.workplace, self.prompt.environ = self._launch.workplace, self._launch.environ
         self.prompt.servers = tuple(self._launch.settings.mcp_servers)
         self.prompt.offer.values_of = lambda name: command_values(name, self._launch)
         self._status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
@@ -107,7 +107,7 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.chat.late_widgets import LateWidgets
         from co_tui.ui.prompt.file_finder import FileFinder
 
-        late = LateWidgets(FileFinder(self, self._launch.cwd, self._host.controller.list_resources))
+        late = LateWidgets(FileFinder(self, self._launch.workplace, self._host.controller.list_resources))
         await late.mount(self)
         self._late = late
         if self._launch.settings.keys:
@@ -197,10 +197,10 @@ class ChatScreen(ChatRequests):
 
     def show_folder(self, launch: Launch) -> None:
         """The working folder changed."""
-        self.prompt.cwd = launch.cwd
+        self.prompt.workplace = launch.workplace
         self.branch = launch.branch
         if self._late is not None:
-            self._late.set_folder(launch.cwd)
+            self._late.set_workplace(launch.workplace)
         self.show_launch(launch)
         self._host.folder_changed()
 
@@ -235,7 +235,7 @@ class ChatScreen(ChatRequests):
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
         asked, private = len(state.pending), self._launch.private
         branch = state.branch or self.branch
-        where = host.text if (host := self._launch.host) is not None else ""
+        where = self._launch.workplace.host_text
         missing, way, unpushed = self._embedded_is_missing, self.shortcut_for("model"), self._unpushed
         facts = TitleFacts(
             state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way, where, unpushed

@@ -1,7 +1,6 @@
 """The chat's widgets that are mounted after the first paint; their styles would double its time."""
 
 import time
-from pathlib import Path
 from typing import Any
 
 from textual.screen import Screen
@@ -9,6 +8,7 @@ from textual.widgets import Static
 
 from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, SpentToday
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.workplace.workplace import Workplace
 from co_tui.settings import Settings
 from co_tui.ui.compaction.compacting_bar import CompactingIndicator
 from co_tui.ui.gauge.gauge_reading import GaugeReading, reading_of
@@ -44,9 +44,9 @@ class LateWidgets:
             await screen.mount(ChatKeys())
             screen.add_class("-complete")
 
-    def set_folder(self, folder: Path) -> None:
+    def set_workplace(self, workplace: Workplace) -> None:
         """Complete files of another folder."""
-        self._finder.set_folder(folder)
+        self._finder.set_workplace(workplace)
 
     def show_session(self, state: SessionState) -> None:
         self._compacting.end()

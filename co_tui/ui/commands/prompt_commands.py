@@ -24,6 +24,6 @@ async def earlier_prompts(host: CommandHost, _: str) -> None:
     from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
 
     launch = host.launch
-    chosen = await host.ask(lambda: EarlierPromptsScreen(launch.store, launch.where))
+    chosen = await host.ask(lambda: EarlierPromptsScreen(launch.store, launch.workplace.text))
     if chosen is not None:
         host.view.set_draft(chosen)

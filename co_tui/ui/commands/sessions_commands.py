@@ -11,7 +11,7 @@ async def browse(host: CommandHost, _: str) -> None:
 
     launch, sessions = host.launch, host.sessions
     chosen = await host.ask(
-        lambda: SessionsScreen(launch.store, launch.where, sessions.session_id, editor=sessions.stored)
+        lambda: SessionsScreen(launch.store, launch.workplace.text, sessions.session_id, editor=sessions.stored)
     )
     if chosen is None:
         return

@@ -65,13 +65,12 @@ class Backend:
                 settings=launch.settings,
                 store=launch.store,
                 open_model=self._take_warm,
-                cwd=launch.cwd,
+                workplace=launch.workplace,
                 names_sessions=True,
                 private=launch.private,
                 questions=self._questions,
                 environ=launch.environ,
                 works_in_folder=True,
-                host=launch.host,
                 keeps_mode=launch.loaded.origins["mode"].source not in ABOVE_RESUMED,
             )
             self.trouble = configure(launch.settings.telemetry)
@@ -79,7 +78,7 @@ class Backend:
             freeze_loaded()
             gc.enable()
         # Settings and folder may have changed meanwhile.
-        self._environment.settings, self._environment.cwd = self.launch.settings, self.launch.cwd
+        self._environment.settings, self._environment.workplace = self.launch.settings, self.launch.workplace
         self.ready = True
 
     async def choose(self, model: str) -> None:
@@ -111,7 +110,7 @@ class Backend:
         """Work in another folder from now on, with that folder's settings."""
         self.launch = self.launch.in_folder(folder)
         if self._environment is not None:
-            self._environment.cwd = folder
+            self._environment.workplace = self.launch.workplace
         return await self.renew(self.launch.loaded)
 
     def warm_up(self, model: str) -> None:

@@ -10,9 +10,9 @@ from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.paths import path_text
-from co_tui.session.host.address import continue_hint, recorded_address
 from co_tui.session.repository_identity import folder_here
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.workplace.host.address import continue_hint, recorded_address
 from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionOfAnother
 from co_tui.ui.background import start_awaited
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -150,13 +150,13 @@ class FolderChoice:
     async def _choose(self, session_id: str) -> None:
         launch = self._settings.launch
         state, here = self._shown.state, launch.cwd
-        if not state.cwd or state.cwd == launch.where:
+        if not state.cwd or state.cwd == launch.workplace.text:
             return
-        address = recorded_address(state.cwd)
-        if address is not None or launch.host is not None:
+        if not launch.workplace.can_move_to(state.cwd):
+            address = recorded_address(state.cwd)
             then = f" {continue_hint(address, session_id)}" if address is not None else ""
             self._chat.feed.note(
-                f"This session worked in {one_line(state.cwd, 300)}; it now works in {launch.where}.{then}"
+                f"This session worked in {one_line(state.cwd, 300)}; it now works in {launch.workplace.text}.{then}"
             )
             return
         is_there, same = await asyncio.to_thread(_found_here, state, here)

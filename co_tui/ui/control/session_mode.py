@@ -69,7 +69,7 @@ class Modes:
         self._chat.show_mode_line(mode_line(mode))
 
     def _is_refused_at_home(self, mode: str) -> bool:
-        return mode not in offered_modes(at_home=self._launch().at_home)
+        return mode not in offered_modes(at_home=self._launch().workplace.at_home)
 
     async def _switch(self, mode: str) -> None:
         session = self._session()

@@ -109,7 +109,7 @@ class StoredSessions:
     async def export(self, session_id: str, form: str) -> str:
         """Write it to the present folder; returns the file."""
         launch = self._backend.launch
-        file = export_file(launch.saves_in, session_id, form)
+        file = export_file(launch.workplace.saves_in, session_id, form)
         await write_export(launch, session_id, form, file)
         return path_text(file)
 

@@ -4,13 +4,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from textual.screen import Screen
 
-from co_tui.folder_files import FolderWalk, modified_at
-from co_tui.paths import find_upwards
+from co_tui.session.workplace.workplace import Workplace
 from co_tui.ui.background import run_in_background
 from co_tui.ui.prompt.completion import CompletionOffer
 from co_tui.ui.prompt.file_matching import FileNames
@@ -25,18 +23,18 @@ FRESH_S = 5.0
 class FileFinder:
     """Finds files of one folder, and resources of MCP servers; the old list is used while a new one is made."""
 
-    def __init__(self, screen: Screen[Any], cwd: Path, list_resources: ListResources) -> None:
+    def __init__(self, screen: Screen[Any], workplace: Workplace, list_resources: ListResources) -> None:
         self._screen = screen
-        self._cwd = cwd
+        self._workplace = workplace
         self._list_resources = list_resources
         self._resources: Mapping[str, str] = {}
         self._listed_at = float("-inf")
         self._listing = False
         self._asked = 0
 
-    def set_folder(self, folder: Path) -> None:
+    def set_workplace(self, workplace: Workplace) -> None:
         """Switch to another folder."""
-        self._cwd, self._listed_at = folder, float("-inf")
+        self._workplace, self._listed_at = workplace, float("-inf")
 
     def search(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
         """Match the file being named, if any, then call `found`. Cancels the previous search."""
@@ -51,7 +49,7 @@ class FileFinder:
 
     async def _list(self, offer: CompletionOffer, found: Callable[[], None]) -> None:
         try:
-            files = await asyncio.to_thread(find_files, self._cwd)
+            files = await asyncio.to_thread(self._workplace.list_files)
         finally:
             self._listing, self._listed_at = False, time.monotonic()
         await self._use(files, offer, found)
@@ -75,32 +73,3 @@ class FileFinder:
         if asked == self._asked:
             offer.take(pending_search, paths)
             found()
-
-
-DATING_S: Final = 1.0
-MAX_DATED_FILES: Final = 20_000
-"""Files whose modification time is read: for more it would take longer than listing them."""
-
-
-def find_files(cwd: Path) -> list[str]:
-    """Paths below the folder, latest changed first. Slow; bounded in time and number; does not raise.
-
-    Hidden files are included in a repository, whose ignore files apply.
-    """
-    hidden = find_upwards(".git", cwd) is not None
-    found = [entry.path for entry in FolderWalk(cwd, hidden=hidden) if not entry.is_dir and hidden >= entry.is_hidden]
-    # Names with control characters cannot be typed in the prompt.
-    return _latest_first(cwd, [path for path in found if path.isprintable()])
-
-
-def _latest_first(cwd: Path, paths: list[str]) -> list[str]:
-    dated: list[tuple[float, str]] = []
-    until = time.monotonic() + DATING_S
-    for number, path in enumerate(paths[:MAX_DATED_FILES]):
-        if time.monotonic() > until:
-            return [path for _, path in sorted(dated, key=lambda each: -each[0])] + paths[number:]
-        changed = modified_at(f"{cwd}/{path}")
-        if changed is not None:
-            dated.append((changed, path))
-    dated.sort(key=lambda each: -each[0])
-    return [path for _, path in dated] + paths[MAX_DATED_FILES:]

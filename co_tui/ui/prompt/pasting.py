@@ -12,6 +12,8 @@ from textual.message import Message
 from textual.widgets.text_area import Location
 
 from co_tui.session.file_references import name_of, reference
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
+from co_tui.session.workplace.workplace import Workplace
 from co_tui.ui.background import run_in_background
 from co_tui.ui.prompt.pasted import PastedTexts
 from co_tui.ui.widgets.steady_text_area import SteadyTextArea, with_newlines
@@ -34,7 +36,7 @@ class PastingArea(SteadyTextArea):
             super().__init__()
             self.marker, self.text = marker, text
 
-    cwd = Path()
+    workplace: Workplace = LocalWorkplace(Path())
     """The folder of files named in prompts."""
     environ: Mapping[str, str] = {}
     """Where a program that reads the clipboard is found."""
@@ -79,7 +81,7 @@ class PastingArea(SteadyTextArea):
             return ""
         from co_tui.ui.prompt.pasted_images import dropped_images
 
-        return "".join(f"{reference(name_of(path, self.cwd))} " for path in dropped_images(pasted))
+        return "".join(f"{reference(name_of(path, self.workplace.folder))} " for path in dropped_images(pasted))
 
     def _insert(self, text: str, start: Location, end: Location) -> None:
         """Replace a range as typing does, with the cursor behind it."""
@@ -102,7 +104,7 @@ class PastingArea(SteadyTextArea):
         try:
             if self.app.is_web:  # the clipboard of the machine that serves the app is not the user's
                 raise ClipboardTrouble(NO_CLIPBOARD)
-            helper = clipboard_helper(self.environ, self.cwd, sys.platform)
+            helper = clipboard_helper(self.environ, self.workplace.folder, sys.platform)
         except ClipboardTrouble as trouble:
             self._paste_text(str(trouble))
         else:

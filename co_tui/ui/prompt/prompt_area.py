@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import Location
 
-from co_tui.session.file_references import NamedFile, NamedFiles, named_files
+from co_tui.session.file_references import NamedFile, NamedFiles
 from co_tui.session.slash import typed_command
 from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.completion import Choice, CompletionOffer, inserted
@@ -251,7 +251,7 @@ class Prompt(PastingArea):
             return
         # Folded pastes are not searched for file names: they were not typed.
         says = called is None and not is_own_command(text)
-        named = named_files(self.text, self.cwd, self.servers) if says and "@" in self.text else NamedFiles()
+        named = self.workplace.named_files(self.text, self.servers) if says and "@" in self.text else NamedFiles()
         if named.troubles and self._refused != text:
             self._refused = text
             self.post_message(self.Refused(" ".join((*named.troubles, "Press Enter again to send anyway."))))

@@ -13,6 +13,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from tests.session.compaction.test_policies import successes, under
 from tests.session.tools.test_agent_files import asks, call
 from tests.session.turns.test_delegations import ended, whole
@@ -37,7 +38,7 @@ async def test_c5_a_compaction_carries_the_plan_and_the_instructions_of_skills(
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: greet\ndescription: How to greet\n---\nSay it in French.\n")
     environment = served_environment(home, provider, **under(policy, **changes))
-    environment.cwd, environment.works_in_folder = folder, True
+    environment.workplace, environment.works_in_folder = LocalWorkplace(folder), True
     async with talking(home, provider, environment=environment) as session:
         await talk(session, 1)
         provider.script = [
@@ -74,7 +75,7 @@ async def test_t4_what_a_delegate_sees_and_the_main_agent_gets(home: Path, folde
         yield steps[len(requests) - 1]
 
     environment = environment_for(home, ScriptedModel(script, window=60_000), **under(policy))
-    environment.cwd, environment.works_in_folder = folder, True
+    environment.workplace, environment.works_in_folder = LocalWorkplace(folder), True
     session = await Session.start(environment, "scripted")
     assert await session.submit("Go.") is Outcome.DONE
     sent = whole(requests[2])

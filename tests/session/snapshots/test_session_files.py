@@ -13,7 +13,7 @@ from co_tui.events import CompactionUndone, FilesChanged, FilesRestored, Rewind
 from co_tui.events.stored_messages import note_source, pieces
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
-from co_tui.session.snapshots import file_restores
+from co_tui.session.snapshots import session_snapshots
 from co_tui.session.snapshots.file_restores import NOT_KEPT, Consent, RestoreRefused
 from co_tui.store.housekeeping import CleanUp, clean_up, move_to_trash
 from tests.support.approving import log_of
@@ -177,7 +177,7 @@ async def test_a_new_session_in_the_folder_completes_what_another_was_restoring(
         raise RuntimeError("as good as a kill")
 
     with monkeypatch.context() as at_once:
-        at_once.setattr(file_restores, "carry_out", killed)
+        at_once.setattr(session_snapshots, "carry_out", killed)
         with pytest.raises(RuntimeError):
             await session.edits.rewind_files(1, Consent(), conversation=False)
     assert content_of(folder) != before

@@ -14,6 +14,7 @@ from co_tui.session.approvals.questions import Approval, ApprovalQuestion, Unatt
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import project_trust_request
 from co_tui.trust import Trust
 from tests.context.request.test_repair import breaches
@@ -100,7 +101,7 @@ def project(home: Path, folder: Path, files: dict[str, str], *models: Model, tru
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     made = environment_for(home, *models)
-    made.cwd, made.works_in_folder, made.questions = folder, True, Person()
+    made.workplace, made.works_in_folder, made.questions = LocalWorkplace(folder), True, Person()
     if trusted and (wish := project_trust_request(folder)) is not None:
         Trust(made.paths.trust_file).remember(wish, trusted=True)
     return made

@@ -9,7 +9,7 @@ from pydantic_ai_harness.repo_context._loader import ContextFile
 
 from co_tui.session.session import Session
 from co_tui.session.tools.folder.instruction_imports import DEEPEST, InstructionImports, imports_in
-from co_tui.session.tools.folder.project_texts import ProjectTexts
+from co_tui.session.tools.folder.safe_texts import SafeTexts
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from tests.support.approving import YES, Person
 from tests.support.working import Working, repository, working_in
@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 def added(folder: Path, text: str, hides: Any = None) -> dict[str, str]:
     """The imported files of a text, by path; the text itself under its name."""
     (folder / "AGENTS.md").write_text(text)
-    imports = InstructionImports(ProjectTexts(folder, folder), folder, hides)
+    imports = InstructionImports(SafeTexts(folder), hides)
     file = ContextFile(directory=folder, path=folder / "AGENTS.md", content=text)
     return {os.path.relpath(each.path, folder): each.content for each in imports.added_to([file])}
 

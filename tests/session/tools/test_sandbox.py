@@ -12,7 +12,7 @@ import pytest
 from co_tui.agent.permissions.sandbox import Sandbox
 from co_tui.paths import locate
 from co_tui.session.session import Session
-from co_tui.session.tools.folder.session_folder import SessionFolder
+from co_tui.session.tools.folder.session_folder import LocalFolder
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import YES, Person, left
@@ -175,7 +175,7 @@ async def test_a_link_to_what_is_hidden_leads_nowhere(folder: Path, home: Path, 
     paths = locate({"CO_TUI_HOME": str(home)})
     sandbox = Sandbox(kind="bwrap", folder=folder, home=user_home, paths=paths)
     commands = RunningCommands(lambda _: None, paths.commands("s"), "s")
-    workspace = SessionFolder(sandbox, commands).get_workspace(None, ref=None)
+    workspace = LocalFolder(sandbox, commands).get_workspace(None, ref=None)
     (folder / "key").symlink_to(user_home / ".ssh" / "id_ed25519")
     (folder / "netrc").symlink_to(user_home / ".netrc")
     for link in ("key", "netrc"):

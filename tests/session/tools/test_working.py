@@ -12,6 +12,7 @@ from co_tui.events import ApprovalDecided, ApprovalRequested, PlanChanged
 from co_tui.session.approvals.questions import NOT_APPROVED, Approval, Unattended
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from tests.support.approving import YES, Person, Somebody, left, log_of
 from tests.support.compacting import texts
 from tests.support.environments import facts
@@ -97,7 +98,7 @@ async def test_a_session_continues_in_another_folder(folder: Path, home: Path, t
     session = await Session.start(environment, "scripted")
     await session.submit("look")
     await session.close()
-    environment.cwd = tmp_path
+    environment.workplace = LocalWorkplace(tmp_path)
     resumed = await Session.resume(environment, session.id)
     model.steps = [("list_directory", {"path": "."})]
     assert await resumed.submit("and here?") is Outcome.DONE

@@ -10,6 +10,7 @@ from pydantic_ai.models.function import AgentInfo
 from co_tui.events import CompactionStart
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from tests.context.request.test_repair import breaches
 from tests.session.tools.test_agent_files import REVIEWER, Model, asks, call, project
 from tests.session.turns.test_delegations import ended, whole
@@ -69,7 +70,7 @@ async def test_a_delegate_sees_the_top_level_results_and_nothing_of_other_delega
             yield piece
 
     made = environment_for(home, ScriptedModel(script, window=60_000), delegation_context="conversation")
-    made.cwd, made.works_in_folder = folder, True
+    made.workplace, made.works_in_folder = LocalWorkplace(folder), True
     session = await Session.start(made, "scripted")
     assert await session.submit("Go.") is Outcome.DONE
     sent = whole(requests[5])

@@ -16,6 +16,7 @@ from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.turns.attempts import LONGEST_BACKOFF_S
 from co_tui.session.turns.turn import Outcome
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import Settings
 from co_tui.store.sqlite.store import SqliteStore
 from tests.support.environments import facts
@@ -59,7 +60,7 @@ async def session(home: Path, provider: Provider):
         settings=Settings(max_retries=2),
         store=SqliteStore(paths),
         open_model=lambda name: open_model(name, config),
-        cwd=home,
+        workplace=LocalWorkplace(home),
         first_backoff_s=0.01,
     )
     session = await Session.start(environment, "openai-chat:scripted")
@@ -331,7 +332,7 @@ async def test_a_retry_in_the_middle_of_a_turn_never_runs_a_tool_twice(home: Pat
         settings=Settings(),
         store=SqliteStore(paths),
         open_model=lambda name: open_model(name, config),
-        cwd=home,
+        workplace=LocalWorkplace(home),
         toolsets=[FunctionToolset([count])],
         first_backoff_s=0.01,
     )
@@ -355,7 +356,7 @@ async def test_a_server_that_is_not_there_is_named(home: Path) -> None:
         settings=Settings(max_retries=0),
         store=SqliteStore(paths),
         open_model=lambda name: open_model(name, config),
-        cwd=home,
+        workplace=LocalWorkplace(home),
     )
     session = await Session.start(environment, "openai-chat:x")
     assert await session.submit("hi") is Outcome.FAILED

@@ -13,6 +13,7 @@ from co_tui.agent.keys.login import LoginResult
 from co_tui.session.approvals.standing_approvals import StandingRule
 from co_tui.session.queue import WaitingPrompt
 from co_tui.session.tools.running_commands import BackgroundCommand
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from co_tui.store.notes.board_text import Board, BoardChange, BoardEntry
 from co_tui.store.sqlite import log
@@ -132,7 +133,7 @@ def approvals(*rules: StandingRule) -> Screen[Any]:
 
 
 async def test_lists(pictures: Pictures, home: Path, provider: Provider) -> None:
-    launch = launch_for(home, provider).but(cwd=Path("/shop"))
+    launch = launch_for(home, provider).but(workplace=LocalWorkplace(Path("/shop")))
     keep_sessions(launch, home)
     scenes = {
         "queue": pushed(lambda: queue(*WAITING)),
@@ -186,7 +187,7 @@ async def test_keys_of_providers(pictures: Pictures, home: Path, provider: Provi
 
 
 async def test_browser(pictures: Pictures, home: Path, provider: Provider) -> None:
-    launch = launch_for(home, provider).but(cwd=Path("/shop"))
+    launch = launch_for(home, provider).but(workplace=LocalWorkplace(Path("/shop")))
     keep_sessions(launch, home)
 
     async def listed(pilot: Pilot[None]) -> None:

@@ -12,6 +12,7 @@ from textual.screen import Screen
 
 from co_tui.events import Message, SessionRename, SessionStart, UsageInfo
 from co_tui.session.launch import Launch
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.store.sqlite import log
 from co_tui.ui.app import CoTui
@@ -90,7 +91,7 @@ async def test_sessions(pictures: Pictures, home: Path, provider: Provider) -> N
         await type_text(pilot, "login")
         await until(pilot, seen(pilot, "login fixture opens"))
 
-    launch = launch_for(home, provider).but(cwd=Path("/shop"))
+    launch = launch_for(home, provider).but(workplace=LocalWorkplace(Path("/shop")))
     keep_sessions(launch, home)
     await pictures(Frozen(launch), browsed)
 

@@ -6,13 +6,16 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.session.workplace.host.address import host_address
+from co_tui.session.workplace.host.host_workplace import connect
+from co_tui.session.workplace.listed_files import find_files
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompt.completion import CompletionOffer
 from co_tui.ui.prompt.completion_list import Completions
-from co_tui.ui.prompt.file_finder import find_files
 from co_tui.ui.prompt.file_matching import MAX_FOUND, FileNames
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, until
+from tests.support.ssh_host import stand_in_host
 from tests.ui.prompt.test_prompt import at_once
 
 
@@ -142,3 +145,18 @@ async def test_keys_in_one_burst_choose_what_they_would_one_by_one(home: Path, p
         at_once(app, [*"see", "space", "@", *"notes.md", "enter", *"next"])
         await until(pilot, lambda: len(provider.requests) == 1 and app.chat.prompt.text == "next")
         assert provider.requests[0]["messages"][-1]["content"][0]["text"] == "see @notes.md", "nothing to complete"
+
+
+async def test_files_of_another_host_are_offered_and_attached(home: Path, provider: Provider, tmp_path: Path) -> None:
+    host = stand_in_host(tmp_path / "box")
+    made(host.home / "project", "src/there.py")
+    launch = launch_for(home, provider)
+    workplace = connect(host_address("box", "project"), host.environ, launch.paths)
+    async with running(launch.but(workplace=workplace)) as (app, pilot):
+        await pilot.press("@", "t", "h", "e")
+        await until(pilot, lambda: "there.py" in screen_text(app))
+        await pilot.press("tab", "o", "k", "enter")
+        await until(pilot, lambda: len(provider.requests) == 1)
+        assert app.chat.prompt.text == ""
+    workplace.close()
+    assert "## Attached file: src/there.py" in str(provider.requests[0])

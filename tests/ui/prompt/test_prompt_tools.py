@@ -10,6 +10,7 @@ import pytest
 from textual.events import Key
 from textual.widgets import OptionList
 
+from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
 from co_tui.ui.prompt.external_editor import EditorError, editor_command
@@ -60,7 +61,7 @@ async def test_earlier_prompts_are_searched_while_typing_in_this_folder_and_in_a
         assert app.chat.prompt.text == "half written", "what was being written is the latest of the earlier ones"
     elsewhere = home.parent / "elsewhere"
     elsewhere.mkdir()
-    async with running(launch_for(home, provider).but(cwd=elsewhere)) as (app, pilot):
+    async with running(launch_for(home, provider).but(workplace=LocalWorkplace(elsewhere))) as (app, pilot):
         await pilot.press("ctrl+r")
         await until(pilot, lambda: "No prompt in this folder yet" in screen_text(app))
         await pilot.press("ctrl+r")

@@ -1,10 +1,9 @@
 """Preview a file change: run the tool itself on a workspace that writes nothing to disk."""
 
 import asyncio
-import os
+import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, Final
 
 from pydantic_ai.workspaces import Workspace, WorkspaceError
@@ -12,11 +11,10 @@ from pydantic_ai_harness.filesystem import FileSystem
 
 from co_tui.events.file_diff import NEW_FILE, header
 from co_tui.events.tool_calls import changed_paths
-from co_tui.paths import read_small_bytes
 from co_tui.session.tools.folder.diff_text import diff_text
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.several_files import try_edits
-from co_tui.session.tools.folder.trial_folder import ReadFile, TrialFolder
+from co_tui.session.tools.folder.trial_folder import TrialFolder
 
 MOST_BYTES: Final = 20_000_000
 """Of a file that is checked for changes before a question about it."""
@@ -25,29 +23,20 @@ MOST_BYTES: Final = 20_000_000
 class FileChanges:
     """Previews changes as diffs. A change that its tool would refuse raises the same error here."""
 
-    def __init__(
-        self,
-        files: FileSystem[Any],
-        folder: Path,
-        seen: SeenFiles | None = None,
-        read: ReadFile | None = None,
-        elsewhere: Callable[[], Workspace] | None = None,
-    ) -> None:
-        """`seen` is what the model has seen of the files: a change of a stale one is refused. `read` reads them
-        elsewhere than on the disk; `elsewhere` returns the folder of another host."""
+    def __init__(self, files: FileSystem[Any], folder: Callable[[], Workspace], seen: SeenFiles | None = None) -> None:
+        """`folder` returns where the files are; `seen` is what the model has seen of them: a change of a stale one is
+        refused."""
         self._tools = files.get_toolset()
         self._folder = folder
         self._seen = seen
-        self._read = read
-        self._elsewhere = elsewhere
 
     async def diff(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """The change as a unified diff. Raises what the tool raises for an invalid change."""
-        base = self._elsewhere() if self._elsewhere is not None else None
-        trial = TrialFolder(self._folder, self._read, base)
+        folder = self._folder()
+        trial = TrialFolder(folder)
         paths = changed_paths(tool, arguments)
-        for each in paths if self._seen is not None else ():
-            await self._check_seen(each, base)
+        for each in paths:
+            await self._check_seen(each, folder)
         path = ", ".join(paths)
         tools: Any = self._tools
         match tool:
@@ -61,24 +50,17 @@ class FileChanges:
             case "create_directory":
                 await tools.create_directory(path, workspace=trial)
                 return f"creates the folder {path}"
-        folder = self._folder if base is None else Path(await base.working_dir())
-        if base is not None:
-            await _read_originals(trial, base)
-        return await asyncio.to_thread(_preview, trial, path, folder if tool == "edit_files" else None)
+        names = {each: await _inside(each, folder) if tool == "edit_files" else path for each in trial.written}
+        before = {each: await _original(each, trial) for each in trial.written}
+        return await asyncio.to_thread(_preview, trial.written, before, names) or f"No changes to {path}"
 
-    async def _check_seen(self, path: str, base: Workspace | None) -> None:
-        assert self._seen is not None
-        if base is not None:
-            with suppress(OSError, ValueError, WorkspaceError):
-                real = await base.realpath(path)
-                self._seen.check(real, path, await base.read_bytes(real))
+    async def _check_seen(self, path: str, folder: Workspace) -> None:
+        if self._seen is None:
             return
-        real = await asyncio.to_thread(os.path.realpath, self._folder / path)
         with suppress(OSError, ValueError, WorkspaceError):
-            if self._read is not None:
-                self._seen.check(real, path, await self._read(real))
-            else:
-                self._seen.check(real, path, await asyncio.to_thread(read_small_bytes, real, MOST_BYTES))
+            real = await folder.realpath(path)
+            if ((await folder.stat(real)).size or 0) <= MOST_BYTES:
+                self._seen.check(real, path, await folder.read_bytes(real))
 
 
 def _replacements(arguments: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
@@ -93,34 +75,23 @@ def _of(replacement: Any, name: str) -> str:
     return str(replacement[name] if isinstance(replacement, Mapping) else getattr(replacement, name))
 
 
-def _preview(trial: TrialFolder, path: str, folder: Path | None) -> str:
-    """The difference to what is there; of several files, each under its path in the folder."""
-    diffs = [
-        diff_text(_before(trial, file), content, path if folder is None else _inside(file, folder))
-        for file, content in trial.written.items()
-    ]
-    return "\n".join(filter(None, diffs)) or f"No changes to {path}"
+def _preview(written: Mapping[str, bytes], before: Mapping[str, bytes | None], names: Mapping[str, str]) -> str:
+    """The difference to what is there, each file under its name."""
+    return "\n".join(filter(None, (diff_text(before[file], after, names[file]) for file, after in written.items())))
 
 
-async def _read_originals(trial: TrialFolder, base: Workspace) -> None:
-    """What was there before, of files that the change did not read."""
-    for path in trial.written:
-        if path not in trial.originals:
-            try:
-                trial.originals[path] = await base.read_bytes(path)
-            except (OSError, WorkspaceError):
-                trial.originals[path] = None
-
-
-def _inside(file: str, folder: Path) -> str:
-    return os.path.relpath(os.path.realpath(file), os.path.realpath(folder))
-
-
-def _before(trial: TrialFolder, path: str) -> bytes | None:
+async def _original(path: str, trial: TrialFolder) -> bytes | None:
+    """What is there now; None for nothing."""
     if path in trial.originals:
         return trial.originals[path]
-    file = Path(path)
-    return (file.read_bytes() if file.is_file() else b"") if file.exists() else None
+    try:
+        return await trial.wrapped.read_bytes(path) if await trial.wrapped.exists(path) else None
+    except (OSError, WorkspaceError):
+        return b""
+
+
+async def _inside(file: str, folder: Workspace) -> str:
+    return posixpath.relpath(await folder.realpath(file), await folder.realpath(await folder.working_dir()))
 
 
 def new_file_diff(path: str, content: bytes) -> str:

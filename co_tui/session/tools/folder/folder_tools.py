@@ -20,7 +20,6 @@ from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem
 from pydantic_ai_harness.filesystem._content import Replacement, apply_replacements
 from pydantic_ai_harness.filesystem._toolset import FileSystemToolset, _recoverable, _Scope
 
-from co_tui.agent.permissions.verdict import reading_only
 from co_tui.folder_files import Entry, FolderWalk
 from co_tui.paths import is_inside, path_text
 from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
@@ -47,55 +46,6 @@ ToolMethod = TypeVar("ToolMethod", bound=Callable[..., Awaitable[str]])
 def _retryable(method: ToolMethod) -> ToolMethod:
     """Return correctable errors to the model, with the harness's wording."""
     return cast(ToolMethod, _recoverable(cast(Any, method)))
-
-
-class FolderFiles(FileSystem[Any]):
-    """The harness's file tools, with the toolset below."""
-
-    hides: Callable[[Path], bool] | None = None
-    """Whether a file is left out of searches; None to leave out none."""
-    outside: OutsideReader | None = None
-    """Which files outside of the folder rules allow to read; None for none."""
-    seen: SeenFiles | None = None
-    """What the model has seen of the files; None to change files whatever it has seen."""
-    changes_several: bool = False
-    """Whether to offer the tool that changes several files."""
-    elsewhere: bool = False
-    """Whether the folder is on another host."""
-
-    async def wrap_tool_execute(
-        self,
-        ctx: RunContext[Any],
-        *,
-        call: ToolCallPart,
-        tool_def: ToolDefinition,
-        args: dict[str, Any],
-        handler: WrapToolExecuteHandler,
-    ) -> Any:
-        """Keep the diff of a change with its result."""
-        return await with_diff(call.tool_name, args, lambda: handler(args))
-
-    def _file_system_toolset(self) -> FileSystemToolset[Any]:
-        if self._toolset is None:
-            self._toolset = FolderToolset(
-                allowed_patterns=self.allowed_patterns,
-                denied_patterns=self.denied_patterns,
-                read_only_patterns=self.read_only_patterns,
-                max_read_lines=self.max_read_lines,
-                max_read_chars=self.max_read_chars,
-                max_list_results=self.max_list_results,
-                max_search_results=self.max_search_results,
-                max_find_results=self.max_find_results,
-                id=self.id or "file_system",
-                content_hashes=self.content_hashes,
-                tools=self.tools,
-                max_retries=self.max_retries,
-            )
-            self._toolset.hides, self._toolset.seen = self.hides, self.seen
-            self._toolset.elsewhere, self._toolset.outside = self.elsewhere, self.outside
-            if self.changes_several:
-                self._toolset.add_function(SeveralFiles(self._toolset).edit_files)
-        return self._toolset
 
 
 Wanted = Callable[[], bool]
@@ -125,13 +75,11 @@ def _prefix(scope: _Scope, resolved: str) -> str:
 
 
 class FolderToolset(FileSystemToolset[Any]):
-    """Lists, finds and searches in this process, in a thread. The harness would start a shell, git and grep, which it
-    does on another host."""
+    """Lists, finds and searches in this process, in a thread. The harness would start a shell, git and grep."""
 
     hides: Callable[[Path], bool] | None = None
     outside: OutsideReader | None = None
     seen: SeenFiles | None = None
-    elsewhere: bool = False
 
     async def _scope_of(self, scope: _Scope, path: str) -> tuple[_Scope, str]:
         """Where a path is read, and the path there: by a rule also outside of the folder."""
@@ -144,8 +92,6 @@ class FolderToolset(FileSystemToolset[Any]):
 
     @_retryable
     async def _list_directory(self, scope: _Scope, ctx: RunContext[Any] | None, path: str = ".") -> str:
-        if self.elsewhere:
-            return await super()._list_directory(scope, ctx, path)
         scope, path = await self._scope_of(scope, path)
         resolved, real = await self._safe_resolve_real(scope, path, check_allowed=False)
         try:
@@ -171,9 +117,6 @@ class FolderToolset(FileSystemToolset[Any]):
         path: str = ".",
         include_glob: str | None = None,
     ) -> str:
-        if self.elsewhere:
-            with reading_only():
-                return await super()._search_files(scope, ctx, pattern, path=path, include_glob=include_glob)
         scope, path = await self._scope_of(scope, path)
         resolved, real = await self._safe_resolve_real(scope, path, check_allowed=False)
         is_dir = await asyncio.to_thread(os.path.isdir, real)
@@ -220,9 +163,6 @@ class FolderToolset(FileSystemToolset[Any]):
     async def _find_files(
         self, scope: _Scope, ctx: RunContext[Any] | None, pattern: str, *, path: str = ".", files_only: bool = False
     ) -> str:
-        if self.elsewhere:
-            with reading_only():
-                return await super()._find_files(scope, ctx, pattern, path=path, files_only=files_only)
         if posixpath.isabs(pattern):
             raise ValueError(f"Pattern {pattern!r} must be relative to the search path, not absolute.")
         glob = FindPattern(pattern, files_only)
@@ -344,6 +284,55 @@ class FolderToolset(FileSystemToolset[Any]):
                 continue
             if area.allows is None or area.allows((area.folder / each.path).resolve()):
                 yield each
+
+
+class FolderFiles(FileSystem[Any]):
+    """The harness's file tools, with the toolset above."""
+
+    hides: Callable[[Path], bool] | None = None
+    """Whether a file is left out of searches; None to leave out none."""
+    outside: OutsideReader | None = None
+    """Which files outside of the folder rules allow to read; None for none."""
+    seen: SeenFiles | None = None
+    """What the model has seen of the files; None to change files whatever it has seen."""
+    changes_several: bool = False
+    """Whether to offer the tool that changes several files."""
+    makes: type[FolderToolset] = FolderToolset
+    """The tools themselves."""
+
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: WrapToolExecuteHandler,
+    ) -> Any:
+        """Keep the diff of a change with its result."""
+        return await with_diff(call.tool_name, args, lambda: handler(args))
+
+    def _file_system_toolset(self) -> FileSystemToolset[Any]:
+        if self._toolset is None:
+            self._toolset = self.makes(
+                allowed_patterns=self.allowed_patterns,
+                denied_patterns=self.denied_patterns,
+                read_only_patterns=self.read_only_patterns,
+                max_read_lines=self.max_read_lines,
+                max_read_chars=self.max_read_chars,
+                max_list_results=self.max_list_results,
+                max_search_results=self.max_search_results,
+                max_find_results=self.max_find_results,
+                id=self.id or "file_system",
+                content_hashes=self.content_hashes,
+                tools=self.tools,
+                max_retries=self.max_retries,
+            )
+            self._toolset.hides, self._toolset.seen = self.hides, self.seen
+            self._toolset.outside = self.outside
+            if self.changes_several:
+                self._toolset.add_function(SeveralFiles(self._toolset).edit_files)
+        return self._toolset
 
 
 async def _content(scope: _Scope, real: str) -> bytes | None:

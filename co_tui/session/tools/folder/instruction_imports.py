@@ -10,8 +10,7 @@ from typing import Final
 from pydantic_ai_harness.repo_context._loader import ContextFile
 
 from co_tui.inert import one_line
-from co_tui.paths import is_inside
-from co_tui.session.tools.folder.project_texts import ProjectTexts
+from co_tui.session.tools.folder.project_texts import Texts
 
 DEEPEST: Final = 5
 """How many imports may follow one another."""
@@ -27,16 +26,15 @@ _IMPORT: Final = re.compile(r"(?:^|(?<=[\s(]))@((?:\\ |[^\s`'\"<>()\[\]{}|,;])+)
 class InstructionImports:
     """Adds to instruction files the files they import, each once. Reads files: use it in a thread."""
 
-    def __init__(self, texts: ProjectTexts, project: Path, hides: Callable[[Path], bool] | None) -> None:
+    def __init__(self, texts: Texts, hides: Callable[[Path], bool] | None) -> None:
         """`hides` says which files need approval to be read; these are not imported."""
         self._texts = texts
-        self._project = Path(os.path.realpath(project))
         self._hides = hides
 
     def added_to(self, files: Sequence[ContextFile]) -> list[ContextFile]:
         """The files, each followed by what it imports. A file that is not imported is named at the end of the one that
         asks for it."""
-        self._seen = {os.path.realpath(each.path) for each in files}
+        self._seen = {self._texts.find(str(each.path)).real for each in files}
         self._left_chars, self._left_files = MOST_CHARS, MOST_FILES
         found: list[ContextFile] = []
         for each in files:
@@ -58,12 +56,12 @@ class InstructionImports:
     def _read(self, folder: Path, name: str, depth: int) -> ContextFile | str:
         """The file; else why it is not imported, or nothing if there is none: then it is no import but a name."""
         path = Path(os.path.normpath(folder / name))
-        if name.startswith("~") or not is_inside(path, self._project):
+        found = self._texts.find(str(path))
+        if name.startswith("~") or not found.is_inside:
             return "it is outside of the project." if _is_path(name) else ""
-        real = os.path.realpath(path)
-        if real in self._seen or not path.is_file():
+        if found.real in self._seen or not found.is_file:
             return ""
-        if self._hides is not None and self._hides(Path(real)):
+        if self._hides is not None and self._hides(Path(found.real)):
             return "a rule keeps it from being read."
         if depth == 0 or self._left_files == 0:
             return "too many imports."
@@ -73,7 +71,7 @@ class InstructionImports:
             return "it is too large." if error.errno == errno.EFBIG else "it cannot be read."
         if b"\0" in data or len(data) > self._left_chars:
             return "it is not text." if b"\0" in data else "the imports are too large together."
-        self._seen.add(real)
+        self._seen.add(found.real)
         self._left_files -= 1
         self._left_chars -= len(data)
         return ContextFile(directory=path.parent, path=path, content=data.decode(errors="replace"))

@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
@@ -25,45 +26,45 @@ from co_tui.events.stored_messages import text_of
 from co_tui.events.tool_calls import changed_paths
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.folder.instruction_imports import InstructionImports
-from co_tui.session.tools.folder.project_texts import ProjectTexts
+from co_tui.session.tools.folder.project_texts import ProjectTexts, Texts
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 
 TOUCHING: Final = frozenset(("read_file", "write_file", "edit_file", "edit_files"))
 """Tools whose results bring the instructions of the folders they touch."""
 MOST_FOLDERS: Final = 20
 NOTE: Final = "[Instructions of the project for this folder:]"
-_TOLD: Final = re.compile(r'^<context-file path="([^"\n]*)">$', re.MULTILINE)
+_SHOWN: Final = re.compile(r'^<context-file path="([^"\n]*)">$', re.MULTILINE)
 
 
 class ProjectInstructions(RepoContext[Any]):
     """The current instruction files with what they import, in every request. Sent as changes, they would be put into
     messages that are already logged, and be lost."""
 
-    def __init__(
-        self, folder: Path, project: Path, filenames: Sequence[str], hides: Callable[[Path], bool] | None = None
-    ) -> None:
-        super().__init__(filenames=filenames, home_dir=project)
-        self._texts = ProjectTexts(folder, project)
+    def __init__(self, texts: Texts, filenames: Sequence[str], hides: Callable[[Path], bool] | None = None) -> None:
+        super().__init__(filenames=filenames)
+        self._texts = texts
         self._hides = hides
-        self._imports = InstructionImports(self._texts, project, hides)
+        self._imports = InstructionImports(texts, hides)
 
     async def before_run(self, ctx: RunContext[Any]) -> None:
-        texts = Workspace(self._texts)
-        self._cached_working_dir = Path(await texts.working_dir())
-        project = Path(await texts.realpath(str(self.home_dir)))
-        found = await discover_instruction_files(texts, self._cached_working_dir, project, self.filenames)
-        self._context_files = await asyncio.to_thread(self._readable, found)
+        """While a host is not reached, they are as they were."""
+        with suppress(OSError):
+            texts = Workspace(ProjectTexts(self._texts))
+            self._cached_working_dir = Path(await texts.working_dir())
+            project = Path(await asyncio.to_thread(self._texts.project))
+            found = await discover_instruction_files(texts, self._cached_working_dir, project, self.filenames)
+            self._context_files = await asyncio.to_thread(self._readable, found)
 
     def _readable(self, found: Sequence[ContextFile]) -> list[ContextFile]:
-        return self._imports.added_to([each for each in found if not is_hidden(each, self._hides)])
+        return self._imports.added_to([each for each in found if not is_hidden(each, self._texts, self._hides)])
 
     def _collect_instructions(self) -> Any:
         return AbstractCapability._collect_instructions(self)
 
 
-def is_hidden(file: ContextFile, hides: Callable[[Path], bool] | None) -> bool:
+def is_hidden(file: ContextFile, texts: Texts, hides: Callable[[Path], bool] | None) -> bool:
     """Whether reading a file needs approval."""
-    return hides is not None and hides(Path(os.path.realpath(file.path)))
+    return hides is not None and hides(Path(texts.find(str(file.path)).real))
 
 
 class NestedInstructions(AbstractCapability[Any]):
@@ -74,18 +75,17 @@ class NestedInstructions(AbstractCapability[Any]):
 
     def __init__(
         self,
-        folder: Path,
-        project: Path,
+        texts: Texts,
         filenames: Sequence[str],
         state: Callable[[], SessionState],
         hides: Callable[[Path], bool] | None = None,
     ) -> None:
-        self._folder = Path(os.path.realpath(folder))
-        self._texts = ProjectTexts(folder, project)
+        self._folder = Path(texts.folder)
+        self._texts = texts
         self._filenames = filenames
         self._hides = hides
-        self._imports = InstructionImports(self._texts, project, hides)
-        self._told = _Told(state)
+        self._imports = InstructionImports(texts, hides)
+        self._shown = _Shown(state)
 
     async def after_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
@@ -102,22 +102,23 @@ class NestedInstructions(AbstractCapability[Any]):
     async def _new_blocks(self, path: str) -> list[str]:
         """The instructions for a path that the model was not given yet, outermost first."""
         blocks = []
-        for folder in self._folders(path):
-            try:
-                found = await find_dir_context_file(Workspace(self._texts), folder, self._filenames)
-            except (OSError, WorkspaceError):
-                continue
-            if found is None or self._told.has(label := self._label(found)) or is_hidden(found, self._hides):
-                continue
-            self._told.add(label)
-            imported = await asyncio.to_thread(self._imports.added_to, [found])
-            blocks += [render_context_file(each, label=self._label(each)) for each in imported]
+        with suppress(OSError, WorkspaceError):
+            for folder in await asyncio.to_thread(self._folders, path):
+                found = await find_dir_context_file(Workspace(ProjectTexts(self._texts)), folder, self._filenames)
+                if found is not None and not self._shown.has(label := self._label(found)):
+                    imported = await asyncio.to_thread(self._with_imports, found)
+                    if imported:
+                        self._shown.add(label)
+                    blocks += [render_context_file(each, label=self._label(each)) for each in imported]
         return blocks
+
+    def _with_imports(self, found: ContextFile) -> list[ContextFile]:
+        return [] if is_hidden(found, self._texts, self._hides) else self._imports.added_to([found])
 
     def _folders(self, path: str) -> list[Path]:
         """The folders from ours, without it, down to the one that holds the file."""
         try:
-            inside = Path(os.path.realpath(self._folder / path)).parent.relative_to(self._folder)
+            inside = Path(self._texts.find(str(self._folder / path)).real).parent.relative_to(self._folder)
         except (ValueError, OSError):
             return []
         names = inside.parts[:MOST_FOLDERS]
@@ -127,7 +128,7 @@ class NestedInstructions(AbstractCapability[Any]):
         return os.path.relpath(file.path, self._folder)
 
 
-class _Told:
+class _Shown:
     """The instruction files in the conversation of each agent."""
 
     def __init__(self, state: Callable[[], SessionState]) -> None:
@@ -141,14 +142,14 @@ class _Told:
         rewrites = tuple(each.seq for each in state.rewrites)
         if rewrites != self._rewrites:
             self._rewrites = rewrites
-            self._known[""] = _told_in(state)
+            self._known[""] = _shown_in(state)
         return label in self._known.get(CURRENT_AGENT.get(), ())
 
     def add(self, label: str) -> None:
         self._known.setdefault(CURRENT_AGENT.get(), set()).add(label)
 
 
-def _told_in(state: SessionState) -> set[str]:
+def _shown_in(state: SessionState) -> set[str]:
     parts = (part for entry in state.history for part in entry.message.get("parts", ()))
     results = (text_of(part.get("content")) for part in parts if part.get("part_kind") == "tool-return")
-    return {unescape(label) for text in results if NOTE in text for label in _TOLD.findall(text)}
+    return {unescape(label) for text in results if NOTE in text for label in _SHOWN.findall(text)}

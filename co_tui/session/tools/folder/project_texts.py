@@ -1,85 +1,93 @@
-"""Texts and skills of a project, read safely before the project is trusted."""
+"""Texts and skills of a project, as the harness reads them."""
 
 import asyncio
-import os
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Protocol
 
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.tools import RunContext
-from pydantic_ai.workspaces import FileEntry, LocalWorkspaceBackend, Workspace
+from pydantic_ai.workspaces import (
+    FileEntry,
+    SupportsFilesystem,
+    SupportsRealpath,
+    Workspace,
+    WorkspaceBackend,
+    WorkspaceRef,
+)
 from pydantic_ai_harness.skills import SkillCatalog, Skills
 
-from co_tui.paths import is_inside, read_small_bytes
-
-LARGEST_TEXT_BYTES: Final = 64_000
-"""A larger file is not added to requests; the model can read it like any other."""
+from co_tui.session.tools.folder.safe_texts import FoundText, TextEntry
 
 
-class ProjectTexts(LocalWorkspaceBackend):
-    """A view of a folder with only small regular files, and no link that leads out of the project.
+class Texts(Protocol):
+    """Small texts of a project, wherever it is. Blocks: call it in a thread. All raise OSError."""
 
-    Anything else appears not to exist, so that a pipe, a device or an unreadable file fails no turn.
-    """
+    @property
+    def folder(self) -> str: ...
+    def project(self) -> str: ...
+    def stat(self, path: str) -> TextEntry: ...
+    def list(self, path: str) -> Sequence[TextEntry]: ...
+    def read(self, path: str) -> bytes: ...
+    def find(self, path: str) -> FoundText: ...
 
-    def __init__(self, folder: Path, project: Path, *, own: Path | None = None) -> None:
-        """`own` is a folder of the user's, whose links may lead anywhere."""
-        super().__init__(folder)
-        self._project = Path(os.path.realpath(project))
-        self._own = own
+
+class ProjectTexts(WorkspaceBackend, SupportsFilesystem, SupportsRealpath):
+    """The texts as a folder that is only read."""
+
+    def __init__(self, texts: Texts) -> None:
+        self._texts = texts
+
+    @property
+    def ref(self) -> WorkspaceRef | None:
+        return None
+
+    async def working_dir(self) -> str:
+        return self._texts.folder
 
     async def stat(self, path: str) -> FileEntry:
-        return await asyncio.to_thread(self._stat, path)
+        return _entry(await asyncio.to_thread(self._texts.stat, path))
 
     async def list_dir(self, path: str) -> Sequence[FileEntry]:
-        return await asyncio.to_thread(self._list, path)
+        return [_entry(each) for each in await asyncio.to_thread(self._texts.list, path)]
 
     async def read_bytes(self, path: str) -> bytes:
-        return await asyncio.to_thread(self.read, path)
+        return await asyncio.to_thread(self._texts.read, path)
 
-    def _stat(self, path: str) -> FileEntry:
+    async def exists(self, path: str) -> bool:
         try:
-            is_dir = self._is_folder(path)
-            return FileEntry(
-                name=Path(path).name, path=path, is_dir=is_dir, size=None if is_dir else len(self.read(path))
-            )
-        except (OSError, ValueError):
-            raise FileNotFoundError(path) from None
-
-    def _is_folder(self, path: str) -> bool:
-        """Raises OSError for a folder that cannot be listed."""
-        inside = self._limit(path)
-        if not Path(path).is_dir() or (inside is not None and not is_inside(path, inside)):
+            await self.stat(path)
+        except OSError:
             return False
-        os.scandir(path).close()
         return True
 
-    def _list(self, path: str) -> list[FileEntry]:
-        found = []
-        for each in Path(path).iterdir():
-            with suppress(FileNotFoundError):
-                found.append(self._stat(str(each)))
-        return found
+    async def realpath(self, path: str) -> str:
+        return (await asyncio.to_thread(self._texts.find, path)).real
 
-    def read(self, path: str) -> bytes:
-        """Raises OSError."""
-        return read_small_bytes(path, LARGEST_TEXT_BYTES, inside=self._limit(path))
+    async def write_bytes(self, path: str, data: bytes) -> None:
+        raise PermissionError(path)
 
-    def _limit(self, path: str) -> Path | None:
-        """The folder that a path must not leave."""
-        return None if self._own is not None and Path(path).is_relative_to(self._own) else self._project
+    async def make_dir(self, path: str) -> None:
+        raise PermissionError(path)
+
+    async def remove(self, path: str) -> None:
+        raise PermissionError(path)
+
+
+def _entry(found: TextEntry) -> FileEntry:
+    name, path, is_dir, size = found
+    return FileEntry(name=name, path=path, is_dir=is_dir, size=size)
 
 
 class ProjectSkills(Skills[Any]):
     """Skills of a project and of the user. Unreadable ones are left out without a warning, which would be printed over
     the screen."""
 
-    def __init__(self, folder: Path, project: Path, folders: Sequence[str], user_skills: Path) -> None:
+    def __init__(self, texts: Texts, folders: Sequence[str], user_skills: Path) -> None:
+        """`texts` reads the project and the user's skills."""
         super().__init__([*folders, user_skills], missing_directories="skip", duplicate_names="keep_first")
-        self._texts = ProjectTexts(folder, project, own=user_skills)
+        self._texts = ProjectTexts(texts)
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
         with warnings.catch_warnings():

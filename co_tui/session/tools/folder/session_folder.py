@@ -63,18 +63,10 @@ class SessionFolder(LocalWorkspace[Any]):
     """This session's folder, even if an earlier reply was given in another."""
 
     def __init__(
-        self,
-        sandbox: Sandbox,
-        commands: RunningCommands,
-        *,
-        is_sandboxed: Callable[[], bool] = lambda: True,
-        read_only: bool = False,
-        wrap: WrapFolder | None = None,
+        self, folder: Path, *, is_sandboxed: Callable[[], bool], read_only: bool, wrap: WrapFolder | None
     ) -> None:
         """`is_sandboxed` returns whether the sandbox is used now."""
-        super().__init__(sandbox.folder, read_only=read_only, env=COMMAND_ENVIRONMENT)
-        self._sandbox = sandbox
-        self._commands = commands
+        super().__init__(folder, read_only=read_only, env=COMMAND_ENVIRONMENT)
         self._is_sandboxed = is_sandboxed
         self._wrap = wrap
 
@@ -83,19 +75,35 @@ class SessionFolder(LocalWorkspace[Any]):
 
     def backend(self) -> WorkspaceBackend:
         """Where commands run and files are."""
-        here = self._own()
-        return here if self._wrap is None or self.read_only else self._wrap(here, self._is_held)
+        own = self._own()
+        return own if self._wrap is None or self.read_only else self._wrap(own, self._is_sandboxed)
 
-    def _is_held(self) -> bool:
-        return bool(self._sandbox) and self._is_sandboxed()
+    def _own(self) -> Workspace:
+        """The folder itself."""
+        raise NotImplementedError
+
+
+class LocalFolder(SessionFolder):
+    """A folder of this machine."""
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        commands: RunningCommands,
+        *,
+        is_sandboxed: Callable[[], bool] = lambda: True,
+        read_only: bool = False,
+        wrap: WrapFolder | None = None,
+    ) -> None:
+        super().__init__(sandbox.folder, is_sandboxed=is_sandboxed, read_only=read_only, wrap=wrap)
+        self._sandbox = sandbox
+        self._commands = commands
 
     def _own(self) -> Workspace:
         backend = _Followed(self.working_dir, self._commands)
         here = Workspace(backend)
         if self.read_only:
             return ReadOnlyWorkspace(here)
-        if not self._sandbox:
-            return here
         return SandboxedFolder(here, backend.path, self._sandbox, self._commands, self._is_sandboxed)
 
 

@@ -4,7 +4,6 @@ import contextlib
 import posixpath
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from pathlib import Path
 from typing import Any, Final, NotRequired
 
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
@@ -48,8 +47,7 @@ class SeveralFiles:
                 or the whole content of a new or replaced file.
         """
         scope = await self._tools._scope(ctx.workspace)
-        base = scope.workspace if getattr(self._tools, "elsewhere", False) else None
-        trial = TrialFolder(Path(scope.bounds.cwd), base=base)
+        trial = TrialFolder(scope.workspace)
         await try_edits(self._tools, files, trial)
         reals = sorted({await scope.workspace.realpath(path) for path in trial.written})
         async with AsyncExitStack() as held:

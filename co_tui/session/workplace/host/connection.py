@@ -6,12 +6,12 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from co_tui.inert import one_line
-from co_tui.session.host.address import HostAddress, HostUnreachable
+from co_tui.session.workplace.host.address import HostAddress, HostUnreachable
 
 CONNECTING_S: Final = 30.0
 _OPTIONS: Final = (
@@ -60,17 +60,6 @@ class Connection:
     def command(self, line: str) -> list[str]:
         """The arguments that run a command line there."""
         return [self.program, "-T", *self.arguments, "--", self.address.host, line]
-
-    @contextlib.contextmanager
-    def sent_file(self, text: str) -> Iterator[Path]:
-        """A file with this text that only the user can read, while open."""
-        handle, name = tempfile.mkstemp(dir=self._folder)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", errors="surrogateescape", newline="") as stream:
-                stream.write(text)
-            yield Path(name)
-        finally:
-            Path(name).unlink(missing_ok=True)
 
     def failure(self, output: str) -> HostUnreachable:
         """Why ssh failed, given what it printed."""

@@ -1,10 +1,11 @@
-"""The program on the other host: judges calls by its files, protects names, takes snapshots, follows commands.
+"""The program on the other host: judges calls by its files, protects names, takes snapshots, runs commands.
 
 It is sent over ssh with the modules it needs, keeps running while the connection holds, and installs nothing. Requests
 and answers are JSON, each after its length. Needs Python 3.10 or newer there and nothing else.
 """
 
 import asyncio
+import base64
 import json
 import os
 import platform
@@ -24,31 +25,41 @@ from co_tui.agent.permissions.git_state import changed_files
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.sandbox import Sandbox, can_hide_processes, sandbox_failure
 from co_tui.agent.permissions.shell_syntax import NotUnderstood
-from co_tui.paths import Paths, ensure_dir, find_upwards, read_small_text
+from co_tui.paths import Paths, ensure_dir, is_inside
 from co_tui.session.checkout import repository_of
-from co_tui.session.host.far_commands import FarCommands
-from co_tui.session.host.far_files import FarFiles
-from co_tui.session.host.far_snapshots import FarSnapshots
-from co_tui.session.host.values import decoded, encoded
 from co_tui.session.processes.process_guard import MARK
 from co_tui.session.snapshots.folder_scan import NotCovered
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.tools.folder.folder_guard import FolderGuard
+from co_tui.session.tools.folder.safe_texts import SafeTexts
+from co_tui.session.workplace.branch_changes import ReviewRefused, branch_changes
+from co_tui.session.workplace.host.program.remote_commands import RemoteCommands
+from co_tui.session.workplace.host.program.remote_files import RemoteFiles, RemoteTexts
+from co_tui.session.workplace.host.program.remote_processes import RemoteProcesses
+from co_tui.session.workplace.host.program.remote_snapshots import RemoteSnapshots
+from co_tui.session.workplace.host.values import decoded, encoded
+from co_tui.session.workplace.listed_files import find_files
+from co_tui.settings.permission_rules import RuleInForce
 
 LARGEST_BYTES: Final = 64_000_000
 """Of one request or answer."""
 SIZE: Final = struct.Struct(">I")
 KEPT_DAYS: Final = 90
 """What a session left here, such as its snapshots, is removed after this time without use."""
-INSTRUCTION_BYTES: Final = 64_000
+ATTACHED_BYTES: Final = 20_000_000
+"""Read of a file that a prompt names; an image can be so large."""
 ERRORS: Final = (
-    *(NotCovered, SnapshotsUnusable),
+    *(NotCovered, SnapshotsUnusable, ReviewRefused),
     *(FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError, OSError, ValueError),
 )
 """Raised here as they were there; the first that fits."""
+MOST_AT_ONCE: Final = 64
+"""Questions that are answered at a time; that for the output of a command waits for some."""
+_PARTS: Final = frozenset(("commands", "files", "processes", "snapshots", "texts"))
+"""Those whose methods are asked for as `files.read`."""
 
 
-class FarEnd:
+class RemoteProgram:
     """What is asked about one folder of this host, for one session."""
 
     def __init__(self, folder: str, session_id: str) -> None:
@@ -58,9 +69,11 @@ class FarEnd:
         own = state / "sessions" / (session_id or "none")
         self.paths = Paths(data=state / "data", config=state / "config", state=state)
         self.path = os.environ.get("PATH", os.defpath)
-        self.commands = FarCommands(own / "commands", f"{MARK}={session_id or 'none'}")
-        self.snapshots = FarSnapshots(own / "snapshots", self.folder, self.path, state)
-        self.files = FarFiles(self.folder)
+        self.commands = RemoteCommands(own / "commands", f"{MARK}={session_id or 'none'}")
+        self.snapshots = RemoteSnapshots(own / "snapshots", self.folder, state)
+        self.files = RemoteFiles(self.folder)
+        self.processes = RemoteProcesses(self.folder)
+        self.texts = RemoteTexts(SafeTexts(self.folder))
         self.guard = FolderGuard(self.folder, own / "set-aside", self.home)
         self.one_at_a_time = threading.Lock()
 
@@ -94,19 +107,24 @@ class FarEnd:
             "changed": changed,
         }
 
-    def instructions(self, names: Sequence[str]) -> list[tuple[str, str]]:
-        """The instruction files of the folder and those above in its repository, outermost first."""
-        git = find_upwards(".git", self.folder)
-        project = git.parent if git is not None else self.folder
-        folders = [each for each in (self.folder, *self.folder.parents) if each.is_relative_to(project)]
-        found = []
-        for folder in reversed(folders[:20]):
-            for name in names:
-                with suppress(OSError, ValueError, RuntimeError):
-                    text = read_small_text(folder / name, INSTRUCTION_BYTES, inside=project)
-                    found.append((os.path.relpath(folder / name, self.folder), text))
-                    break
-        return found
+    def list_files(self) -> str:
+        """Paths below the folder that a prompt can name, one a line."""
+        return "\n".join(find_files(self.folder))
+
+    def attached_file(self, name: str) -> str:
+        """The beginning of a file of the folder, in base 64."""
+        path = self.folder / name
+        if not is_inside(path, self.folder):
+            raise OSError("it is outside of the folder")
+        if not path.is_file():
+            raise OSError("a folder, not a file" if path.is_dir() else "no such file")
+        with path.open("rb") as file:
+            return base64.b64encode(file.read(ATTACHED_BYTES)).decode()
+
+    def branch_changes(self, hides: Sequence[RuleInForce]) -> tuple[str, str]:
+        """Since when, and what changed on the branch, in base 64."""
+        since, text = branch_changes(self.folder, os.environ, hides)
+        return since, base64.b64encode(text.encode(errors="replace")).decode()
 
     def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, rules: Any, parsed: Any) -> Any:
         def parse(_: str) -> Any:
@@ -150,8 +168,7 @@ class FarEnd:
     def answer(self, name: str) -> Callable[..., Any]:
         """The method for a request. Raises LookupError."""
         whole, _, part = name.partition(".")
-        methods: dict[str, Any] = {"commands": self.commands, "files": self.files, "snapshots": self.snapshots}
-        owner, method = (methods[whole], part) if part else (self, whole)
+        owner, method = (getattr(self, whole), part) if part and whole in _PARTS else (self, name)
         if method.startswith("_") or method == "answer":
             raise LookupError(name)
         found: Callable[..., Any] = getattr(owner, method)
@@ -188,17 +205,21 @@ class _Serving:
         self._source, self._sink = source, sink
         self._writing = threading.Lock()
         self._folder = ""
-        self._ends: dict[str, FarEnd] = {}
+        self._programs: dict[str, RemoteProgram] = {}
         """By session."""
         self._beginning = threading.Lock()
 
     def run(self) -> None:
-        with ThreadPoolExecutor(4) as pool:
+        pool = ThreadPoolExecutor(MOST_AT_ONCE)
+        try:
             while (request := read_frame(self._source)) is not None:
                 if request["call"] == "begin":
                     self._answer(request)
                 else:
                     pool.submit(self._answer, request)
+        finally:
+            for each in self._programs.values():
+                each.processes.kill_all()
 
     def _answer(self, request: dict[str, Any]) -> None:
         try:
@@ -215,13 +236,14 @@ class _Serving:
         if name == "begin":
             self._folder, given = str(given[0]), ()
         with self._beginning:
-            end = self._ends.setdefault(session_id, FarEnd(self._folder, session_id))
-        return end.answer(name)(*given)
+            program = self._programs.setdefault(session_id, RemoteProgram(self._folder, session_id))
+        return program.answer(name)(*given)
 
 
 def main() -> None:
     """Serve requests on standard input and output; nothing else may print there."""
     sink = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    _Serving(sys.stdin.buffer, sink).run()
+    with suppress(ValueError, OSError, LookupError):
+        _Serving(sys.stdin.buffer, sink).run()
     os._exit(0)  # a request that still runs has no one to answer

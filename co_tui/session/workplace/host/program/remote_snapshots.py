@@ -6,22 +6,19 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from co_tui.session.snapshots.commits import Span, commits_made
+from co_tui.session.snapshots.commits import Span
 from co_tui.session.snapshots.entries import FileEntry
-from co_tui.session.snapshots.file_diffs import session_changes
-from co_tui.session.snapshots.folder_snapshots import FolderSnapshots
 from co_tui.session.snapshots.journal import Line
 from co_tui.session.snapshots.objects import SnapshotsUnusable
-from co_tui.session.snapshots.restore import carry_out, remove_parts
+from co_tui.session.snapshots.session_snapshots import LocalSnapshots
 
 
-class FarSnapshots:
+class RemoteSnapshots:
     """The snapshots of one session's folder, one call at a time."""
 
-    def __init__(self, kept_in: Path, folder: Path, path: str, state: Path) -> None:
-        """`path` is where programs are, `state` our own folder, which is not covered."""
-        self._folder = folder
-        self._snapshots = FolderSnapshots(kept_in, folder, path, (state,))
+    def __init__(self, kept_in: Path, folder: Path, state: Path) -> None:
+        """`state` is our own folder, which is not covered."""
+        self._snapshots = LocalSnapshots(kept_in, folder, os.environ, (state,))
         self._order = threading.Lock()
 
     def take(self, base: str) -> dict[str, Any]:
@@ -54,16 +51,16 @@ class FarSnapshots:
             assert self._snapshots.last is not None
             before, now = self._snapshots.read(current).entries, self._snapshots.last.entries
             same = {path: entry for path, entry in wanted.items() if before.get(path) == now.get(path)}
-            failed = carry_out(self._snapshots, self._folder, same, part_name)
+            failed = self._snapshots.carry_out(same, self._snapshots.last, part_name)
         return sorted({*failed, *(wanted.keys() - same)})
 
     def commits(self, spans: Sequence[Span]) -> Sequence[str]:
-        return commits_made(self._folder, os.environ, spans)
+        return self._snapshots.commits(spans)
 
     def remove_parts(self, part_name: str, paths: Sequence[str]) -> None:
-        remove_parts(self._folder, part_name, paths)
+        self._snapshots.remove_parts(part_name, paths)
 
     def changes(self, lines: Sequence[Line]) -> Mapping[str, Any]:
         with self._order:
-            found = session_changes(self._snapshots, lines, self._folder)
+            found = self._snapshots.changes(lines)
         return {"files": [tuple(each) for each in found.files], "left_out": found.left_out}

@@ -13,8 +13,8 @@ from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS
 from co_tui.events.tool_calls import changed_paths
 from co_tui.inert import one_line
 from co_tui.session.approvals.marks import is_narrow
-from co_tui.session.host.address import HostUnreachable
-from co_tui.session.host.link import SessionLink
+from co_tui.session.workplace.host.address import HostUnreachable
+from co_tui.session.workplace.host.link import SessionLink
 from co_tui.settings.permission_rules import BASH, EDIT, LONGEST_RULE_CHARS, READ, Rule, RuleInForce
 
 NOT_JUDGED: Final = "The other host could not judge it, so it can only be allowed once."
@@ -31,10 +31,15 @@ class HostJudge(Judge):
     link: SessionLink
     shown: str
     """The folder there, for people."""
+    remote_folder: Path
+    remote_home: Path
 
     @property
     def where(self) -> str:
         return one_line(self.shown, 200)
+
+    def hides(self, path: Path, limits: Sequence[RuleInForce]) -> bool:
+        return any(each.covers(path, self.remote_folder, self.remote_home) for each in limits)
 
     def outside_reader(self, written: Sequence[RuleInForce]) -> Callable[[Path], bool]:
         """None: the rules are about files there, where only commands read outside of the folder."""
@@ -81,12 +86,12 @@ def _checked(verdict: Any) -> Verdict:
     flags = (verdict.only_reads, verdict.outside_sandbox, verdict.protected)
     if not all(isinstance(each, str) for each in texts) or not all(isinstance(each, bool) for each in flags):
         raise ValueError("not a verdict")
-    if sum(map(len, texts)) > MOST_CHARS or not all(map(_is_rule_there, verdict.rules)):
+    if sum(map(len, texts)) > MOST_CHARS or not all(map(_is_remote_rule, verdict.rules)):
         raise ValueError("not a verdict")
     return verdict
 
 
-def _is_rule_there(rule: Any) -> bool:
+def _is_remote_rule(rule: Any) -> bool:
     """Whether it is a rule about some commands or files: no other may be offered for tools that run here."""
     if not isinstance(rule, Rule) or rule.tool not in (BASH, EDIT, READ):
         return False

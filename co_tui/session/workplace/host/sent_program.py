@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-MAIN: Final = "co_tui.session.host.far_end"
+MAIN: Final = "co_tui.session.workplace.host.program.remote_program"
 IGNORE_FILES: Final = "pathspec"
 """The library that reads ignore files."""
 READY: Final = b"co-tui is ready\n"
@@ -36,7 +36,7 @@ class Sent(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         if module.__name__ in sent:
             exec(compile(sent[module.__name__], module.__name__, "exec"), module.__dict__)
 sys.meta_path.insert(0, Sent())
-from co_tui.session.host.far_end import main
+from co_tui.session.workplace.host.program.remote_program import main
 sys.stdout.buffer.write(READY); sys.stdout.buffer.flush()
 main()
 """

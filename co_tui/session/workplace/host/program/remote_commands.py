@@ -20,7 +20,7 @@ MOST_LOOKED_BYTES: Final = 4_000_000
 PIECE_BYTES: Final = 4 << 20
 
 
-class FarCommands:
+class RemoteCommands:
     """By the folder that the tool made for each: its process group, its output, how it ended."""
 
     def __init__(self, folder: Path, mark: str) -> None:

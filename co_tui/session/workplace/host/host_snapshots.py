@@ -1,23 +1,25 @@
 """Snapshots of a folder on another host: taken and kept there. Blocks: call it in a thread."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from co_tui.session.host.link import SessionLink
 from co_tui.session.snapshots.commits import Span
 from co_tui.session.snapshots.entries import FileEntry, Snapshot, Uncovered, changed_paths
 from co_tui.session.snapshots.file_diffs import FileChange, SessionChanges
-from co_tui.session.snapshots.folder_snapshots import NOTHING, FolderSnapshots, Taken
+from co_tui.session.snapshots.folder_snapshots import NOTHING, Taken
 from co_tui.session.snapshots.journal import Line
 from co_tui.session.snapshots.restore import Wanted
+from co_tui.session.snapshots.session_snapshots import SessionSnapshots
+from co_tui.session.workplace.host.link import SessionLink
 
 
-class HostSnapshots(FolderSnapshots):
+class HostSnapshots(SessionSnapshots):
     """As snapshots of a folder here. Only what changed is sent."""
 
-    def __init__(self, kept_in: Path, folder: Path, link: SessionLink) -> None:
-        super().__init__(kept_in, folder, "", ())
+    def __init__(self, kept_in: Path, link: SessionLink) -> None:
+        self.kept_in = kept_in
+        self.last = None
         self._link = link
 
     def take(self, base: str = "") -> Taken:
@@ -37,14 +39,10 @@ class HostSnapshots(FolderSnapshots):
         said = self._link.ask("snapshots.read", snapshot)
         return Snapshot(snapshot, _entries(said["entries"]), _uncovered(said["uncovered"]))
 
-    def contents(self, entries: Sequence[FileEntry]) -> Iterator[bytes]:
-        raise NotImplementedError("contents stay on the other host")
-
     def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
         return list(map(str, self._link.ask("snapshots.carry_out", wanted, current.id, part_name, again=False)))
 
     def commits(self, spans: Sequence[Span]) -> tuple[str, ...]:
-        """The commits that calls made in these spans."""
         return tuple(map(str, self._link.ask("snapshots.commits", spans)))
 
     def remove_parts(self, part_name: str, paths: Sequence[str]) -> None:

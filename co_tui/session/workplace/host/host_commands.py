@@ -1,24 +1,61 @@
 """The commands that a session runs on another host: shows their output, stops them, lets none outlive the session."""
 
 import asyncio
-import base64
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from anyio.abc import Process
 from pydantic_ai.workspaces import WorkspaceError
 
+from co_tui.agent.permissions.protected_files import NOTHING, Protected
 from co_tui.events.storable import storable_text
-from co_tui.session.host.address import HostUnreachable
-from co_tui.session.host.host_guard import HostGuard
-from co_tui.session.host.host_judge import AGAIN
-from co_tui.session.host.link import SessionLink
 from co_tui.session.tools.command_watch import LONGEST_WAITED_CHARS, BackgroundCommand, CommandNews
+from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard, SetAside
 from co_tui.session.tools.running_commands import WATCH_S, RunningCommands, _Started
 from co_tui.session.turns.current_agent import CURRENT_AGENT
+from co_tui.session.workplace.host.address import HostUnreachable
+from co_tui.session.workplace.host.host_judge import AGAIN
+from co_tui.session.workplace.host.link import SessionLink
 
 LOOK_S: Final = 2.0
+
+
+class HostGuard(FolderGuard):
+    """As the guard of a folder here: the same code runs there."""
+
+    def __init__(self, folder: str, link: SessionLink) -> None:
+        self._remote_folder = Path(folder)
+        self._link = link
+
+    @property
+    def folder(self) -> Path:
+        return self._remote_folder
+
+    async def begin(self, *, others_run: bool) -> tuple[Protected, CreatedProtected | None]:
+        found = await asyncio.to_thread(self._link.ask, "guard_begin", others_run)
+        read_only, pinned = (frozenset(map(str, found[name])) for name in ("read_only", "pinned"))
+        return NOTHING._replace(read_only=read_only, pinned=pinned), self._created(found["created"])
+
+    async def end(self) -> CreatedProtected | None:
+        return self._created(await asyncio.to_thread(self._link.ask, "guard_end"))
+
+    async def check(self) -> CreatedProtected | None:
+        return self._created(await asyncio.to_thread(self._link.ask, "guard_check"))
+
+    def is_protected(self, path: str) -> bool:
+        return bool(self._link.ask("is_protected", path))
+
+    def accept(self, path: str, digest: str | None = None) -> None:
+        self._link.ask("accept", path, digest)
+
+    def _created(self, found: Any) -> CreatedProtected | None:
+        files = [
+            SetAside(str(name), kept and Path(kept), restored=bool(restored)) for name, kept, restored in found or ()
+        ]
+        return CreatedProtected(self._remote_folder, tuple(files)) if files else None
 
 
 class HostCommands(RunningCommands):
@@ -29,10 +66,15 @@ class HostCommands(RunningCommands):
         self._link = link
         self._states: dict[str, BackgroundCommand] = {}
 
-    def guard_there(self, folder: str) -> HostGuard:
+    def remote_guard(self, folder: str) -> HostGuard:
         guard = self._folder_guards.setdefault(Path(folder), HostGuard(folder, self._link))
         assert isinstance(guard, HostGuard)
         return guard
+
+    @contextmanager
+    def _noting(self, process: Process) -> Iterator[None]:
+        """The program there ends what it runs."""
+        yield
 
     async def output_folder(self) -> str:
         return str(await asyncio.to_thread(self._link.ask, "commands.prepare"))
@@ -73,11 +115,9 @@ class HostCommands(RunningCommands):
     async def _log_after(self, command_id: str, log: str, at: int) -> tuple[bytes, int]:
         try:
             data, after = await asyncio.to_thread(self._link.ask, "commands.read", command_id, log, at)
-            return base64.b64decode(data), int(after)
+            return data, after
         except HostUnreachable as lost:
             raise WorkspaceError(f"{lost} {AGAIN}") from lost
-        except (LookupError, TypeError, ValueError) as error:
-            raise WorkspaceError("The host gave an answer that co-tui does not understand.") from error
 
     async def _watch(self) -> None:
         while await asyncio.to_thread(self._has_processes):

@@ -6,6 +6,7 @@ import re
 import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,10 +17,10 @@ from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 from co_tui.agent.model_messages import read_messages
 from co_tui.session.approvals.questions import Approval, ApprovalQuestion, Unattended
 from co_tui.session.environment import Environment
-from co_tui.session.host.address import host_address, stand_in
-from co_tui.session.host.remote_host import connect
 from co_tui.session.session import Session
 from co_tui.session.snapshots.file_restores import Consent
+from co_tui.session.workplace.host.address import host_address
+from co_tui.session.workplace.host.host_workplace import HostWorkplace, connect
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.ssh_host import SshHost, files_in, sshd_host, stand_in_host
 from tests.support.waiting import until, wait_until
@@ -65,9 +66,7 @@ def scripted(steps: Sequence[Step]) -> ScriptedModel:
 
 def environment_on(host: SshHost, home: Path, model: ScriptedModel, folder: Path, **settings: Any) -> Environment:
     environment = environment_for(home, model, **settings)
-    environment.host = connect(host_address("box", str(folder)), host.environ)
-    environment.cwd = stand_in(environment.paths.state, environment.host.address)
-    environment.cwd.mkdir(parents=True, exist_ok=True)
+    environment.workplace = connect(host_address("box", str(folder)), host.environ, environment.paths)
     environment.works_in_folder = True
     environment.environ = host.environ
     environment.questions = Reader()
@@ -225,8 +224,8 @@ async def test_a_host_that_is_down_fails_the_call_and_not_the_session(tmp_path: 
 async def close(session: Session, environment: Environment) -> None:
     await session.close()
     assert list(environment.cwd.iterdir()) == []
-    assert environment.host is not None
-    environment.host.close()
+    assert isinstance(environment.workplace, HostWorkplace)
+    environment.workplace.close()
 
 
 def forty_steps(there: Path, host: SshHost) -> list[Step]:
@@ -301,6 +300,7 @@ async def test_forty_steps_with_two_cuts_leave_every_file_as_expected(tmp_path: 
     assert len(results) == 40
     for name in ("echo begun > first; sleep 600", "echo begun > second; sleep 600"):
         assert "The connection to box was lost while this ran" in results[at[name]]
+        await until(lambda name=name: not is_running(name, there))  # commands end with the connection
     asked = [str(question.arguments) for question in session_questions(environment)]
     assert not any("cat src/0.txt" in each or "wc -l" in each or "git status" in each for each in asked)
     assert any("cat link" in each for each in asked)
@@ -310,8 +310,17 @@ async def test_forty_steps_with_two_cuts_leave_every_file_as_expected(tmp_path: 
     assert (host.home / "outside.txt").exists() is False
     await session.close()
     assert list(environment.cwd.iterdir()) == []
-    assert environment.host is not None
-    environment.host.close()
+    assert isinstance(environment.workplace, HostWorkplace)
+    environment.workplace.close()
+
+
+def is_running(command: str, folder: Path) -> bool:
+    """Whether a process for a command runs in a folder."""
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if command.encode() in (each / "cmdline").read_bytes() and (each / "cwd").readlink() == folder:
+                return True
+    return False
 
 
 def make_repository(folder: Path) -> None:

@@ -1,12 +1,15 @@
 """What the other host may answer to each kind of question: how much, and in which form. It may lie."""
 
+import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from co_tui.session.host.far_commands import PIECE_BYTES
-from co_tui.session.host.far_end import INSTRUCTION_BYTES
-from co_tui.session.host.far_files import LARGEST_BYTES
 from co_tui.session.snapshots.entries import FileEntry, Uncovered
+from co_tui.session.tools.folder.safe_texts import LARGEST_TEXT_BYTES
+from co_tui.session.workplace.host.program.remote_commands import PIECE_BYTES
+from co_tui.session.workplace.host.program.remote_files import LARGEST_BYTES
+from co_tui.session.workplace.host.program.remote_processes import PIECE_BYTES as OUTPUT_BYTES
+from co_tui.session.workplace.host.program.remote_program import ATTACHED_BYTES
 
 Reader = Callable[[Any], Any]
 """Returns the value. Raises ValueError for one of another form."""
@@ -78,6 +81,10 @@ _entry = _pieces(_text, _text, _flag, _perhaps_number)
 _covered = {"uncovered": _table(_values(Uncovered))}
 
 
+def _bytes(value: Any) -> bytes:
+    return base64.b64decode(_text(value))
+
+
 def _set_aside(value: Any) -> Any:
     return value and _many(_pieces(_text, _perhaps_text, _flag))(value)
 
@@ -92,7 +99,14 @@ class Answer(NamedTuple):
 ANSWERS: Final = {
     "begin": Answer(_fields(folder=_text, home=_text, guarded=_table(_text), **_place)),
     "surroundings": Answer(_fields(**_place)),
-    "instructions": Answer(_many(_pieces(_text, lambda text: _text(text)[:INSTRUCTION_BYTES])), FEW_BYTES),
+    "list_files": Answer(_text, _SNAPSHOT_BYTES),
+    "branch_changes": Answer(_pieces(_text, _bytes), FEW_BYTES),
+    "attached_file": Answer(_bytes, int(ATTACHED_BYTES * _IN_BASE_64)),
+    "texts.project": Answer(_text),
+    "texts.stat": Answer(_entry),
+    "texts.list": Answer(_many(_entry), FEW_BYTES),
+    "texts.read": Answer(_bytes, int(LARGEST_TEXT_BYTES * _IN_BASE_64)),
+    "texts.find": Answer(_pieces(_text, _flag, _flag)),
     "verdict": Answer(_as_it_is, FEW_BYTES),
     "sandbox": Answer(_fields(failure=_text, hides=_flag, arguments=_many(_text)), FEW_BYTES),
     "guard_begin": Answer(_fields(read_only=_many(_text), pinned=_many(_text), created=_set_aside), FEW_BYTES),
@@ -111,11 +125,16 @@ ANSWERS: Final = {
     "commands.prepare": Answer(_text),
     "commands.begin": Answer(_nothing),
     "commands.now": Answer(_fields(running=_flag, code=_perhaps_number, output=_text, printed=_flag)),
-    "commands.read": Answer(_pieces(_text, _number), int(PIECE_BYTES * _IN_BASE_64)),
+    "commands.read": Answer(_pieces(_bytes, _number), int(PIECE_BYTES * _IN_BASE_64)),
     "commands.end": Answer(_nothing),
     "commands.end_all": Answer(_nothing),
     "commands.have_processes": Answer(_flag),
-    "files.read": Answer(_text, int(LARGEST_BYTES * _IN_BASE_64)),
+    "processes.start": Answer(_nothing),
+    "processes.read": Answer(
+        _fields(stdout=_bytes, stderr=_bytes, code=_perhaps_number), int(4 * OUTPUT_BYTES * _IN_BASE_64)
+    ),
+    "processes.kill": Answer(_nothing),
+    "files.read": Answer(_bytes, int(LARGEST_BYTES * _IN_BASE_64)),
     "files.write": Answer(_nothing),
     "files.stat": Answer(_entry),
     "files.list": Answer(_many(_entry), _SNAPSHOT_BYTES),

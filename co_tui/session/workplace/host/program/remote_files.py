@@ -1,4 +1,4 @@
-"""Files on the other host, read and written for the file tools: one question each, no shell."""
+"""Files on the other host, read and written for the tools; instruction files and skills of a project."""
 
 import base64
 import os
@@ -7,10 +7,12 @@ import stat
 from pathlib import Path
 from typing import Any, Final
 
+from co_tui.session.tools.folder.safe_texts import SafeTexts
+
 LARGEST_BYTES: Final = 40_000_000
 
 
-class FarFiles:
+class RemoteFiles:
     """By absolute path, with the errors that the functions of Python raise."""
 
     def __init__(self, root: Path) -> None:
@@ -84,3 +86,18 @@ def _listed(entry: "os.DirEntry[str]") -> Any:
     except OSError:
         size = None
     return entry.name, entry.path, is_dir, size
+
+
+class RemoteTexts:
+    """The same code as here; contents are in base 64."""
+
+    def __init__(self, texts: SafeTexts) -> None:
+        self.project, self.stat, self.list = texts.project, texts.stat, texts.list
+        self._texts = texts
+
+    def read(self, path: str) -> str:
+        return base64.b64encode(self._texts.read(path)).decode()
+
+    def find(self, path: str) -> tuple[str, bool, bool]:
+        real, is_inside, is_file = self._texts.find(path)
+        return real, is_inside, is_file

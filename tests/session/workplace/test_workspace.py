@@ -10,10 +10,11 @@ import pytest
 from pydantic_ai.workspaces import Workspace, WorkspaceBackend, WorkspaceTimeoutError
 from pydantic_ai.workspaces.conformance import WorkspaceBackendSuite
 
-from co_tui.session.host.address import HostAddress
-from co_tui.session.host.host_commands import HostCommands
-from co_tui.session.host.host_folder import HostBackend
-from co_tui.session.host.remote_host import RemoteHost, connect
+from co_tui.paths import locate
+from co_tui.session.workplace.host.address import HostAddress
+from co_tui.session.workplace.host.host_commands import HostCommands
+from co_tui.session.workplace.host.host_folder import HostBackend
+from co_tui.session.workplace.host.host_workplace import HostWorkplace, connect
 from tests.support.ssh_host import stand_in_host
 
 
@@ -23,10 +24,11 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteHost]:
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostWorkplace]:
     made = stand_in_host(tmp_path_factory.mktemp("host") / "box")
     (made.home / "project").mkdir()
-    connected = connect(HostAddress("box", "project"), made.environ)
+    paths = locate({"CO_TUI_HOME": str(made.folder / "own")})
+    connected = connect(HostAddress("box", "project"), made.environ, paths)
     yield connected
     connected.close()
 
@@ -46,11 +48,11 @@ class TestHostBackend(WorkspaceBackendSuite):
             pytest.fail(f"it ended: {await backend.run(['sh', '-c', 'sleep 3600'], timeout=1.0)}")
 
     @pytest.fixture
-    def backend(self, tmp_path: Path, host: RemoteHost) -> Iterator[WorkspaceBackend]:
+    def backend(self, tmp_path: Path, host: HostWorkplace) -> Iterator[WorkspaceBackend]:
         name = uuid.uuid4().hex  # what is left of a session's commands is found by its name
-        session = host.session(name)
-        commands = HostCommands(lambda _: None, tmp_path / "own", name, link=session.link)
-        yield HostBackend(session, commands)
+        link = host.host.link.session(name)
+        commands = HostCommands(lambda _: None, tmp_path / "own", name, link=link)
+        yield HostBackend(host.host, link, commands)
         asyncio.run(commands.guard.close())
 
     async def test_a_file_that_is_too_large_is_not_sent(self, backend: WorkspaceBackend) -> None:

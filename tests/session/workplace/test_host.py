@@ -17,7 +17,10 @@ from co_tui.agent.permissions.verdict import Verdict
 from co_tui.arguments import parse as parse_arguments
 from co_tui.events import Event, SessionResume
 from co_tui.paths import locate
-from co_tui.session.host.address import (
+from co_tui.session.snapshots.entries import FileEntry
+from co_tui.session.state.derive import apply
+from co_tui.session.state.session_state import SessionState
+from co_tui.session.workplace.host.address import (
     AddressRefused,
     HostAddress,
     HostUnreachable,
@@ -25,18 +28,21 @@ from co_tui.session.host.address import (
     recorded_address,
     resume_hint,
 )
-from co_tui.session.host.answers import ANSWERS, FEW_BYTES, has_too_many_values
-from co_tui.session.host.connection import Connection
-from co_tui.session.host.host_guard import HostGuard
-from co_tui.session.host.host_judge import NOT_JUDGED, HostJudge
-from co_tui.session.host.link import HostLink
-from co_tui.session.host.remote_host import RemoteHost, connect
-from co_tui.session.host.values import decoded, encoded
-from co_tui.session.snapshots.entries import FileEntry
-from co_tui.session.state.derive import apply
-from co_tui.session.state.session_state import SessionState
+from co_tui.session.workplace.host.answers import ANSWERS, FEW_BYTES, has_too_many_values
+from co_tui.session.workplace.host.connection import Connection
+from co_tui.session.workplace.host.host_commands import HostGuard
+from co_tui.session.workplace.host.host_files import HostTexts
+from co_tui.session.workplace.host.host_judge import NOT_JUDGED, HostJudge
+from co_tui.session.workplace.host.host_snapshots import HostSnapshots
+from co_tui.session.workplace.host.host_workplace import HostWorkplace, connect
+from co_tui.session.workplace.host.link import HostLink
+from co_tui.session.workplace.host.values import decoded, encoded
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.ssh_host import SshHost, stand_in_host
+
+
+def connected_to(host: SshHost, address: HostAddress) -> HostWorkplace:
+    return connect(address, host.environ, locate({"CO_TUI_HOME": str(host.folder / "own")}))
 
 
 @pytest.fixture
@@ -114,31 +120,31 @@ def test_a_failed_connection_is_one_sentence(host: SshHost, said: str, expected:
 
 def test_without_ssh_it_says_so(tmp_path: Path) -> None:
     with pytest.raises(HostUnreachable, match="needs the program ssh"):
-        connect(HostAddress("box"), {"PATH": str(tmp_path)})
+        connect(HostAddress("box"), {"PATH": str(tmp_path)}, locate({"CO_TUI_HOME": str(tmp_path)}))
 
 
 def test_a_missing_folder_is_named(host: SshHost) -> None:
     with pytest.raises(HostUnreachable, match=r"box:/nowhere cannot be used as a folder: No such file"):
-        connect(HostAddress("box", "/nowhere"), host.environ)
+        connected_to(host, HostAddress("box", "/nowhere"))
 
 
 def test_a_host_without_python_is_named(host: SshHost) -> None:
     (host.folder / "bin/ssh").write_text("#!/bin/sh\nexit 93\n")
     with pytest.raises(HostUnreachable, match=r"no Python 3\.10 or newer"):
-        connect(HostAddress("box"), host.environ)
+        connected_to(host, HostAddress("box"))
 
 
 def test_a_host_that_talks_nonsense_is_refused(host: SshHost) -> None:
     (host.folder / "bin/ssh").write_text("#!/bin/sh\nprintf 'co-tui is ready\\n\\377\\377\\377\\377'; exec cat\n")
     with pytest.raises(HostUnreachable):
-        connect(HostAddress("box"), host.environ)
+        connected_to(host, HostAddress("box"))
 
 
 @pytest.fixture
 def connected(host: SshHost) -> Any:
     folder = host.home / "project"
     folder.mkdir()
-    made = connect(HostAddress("box", "project"), host.environ)
+    made = connected_to(host, HostAddress("box", "project"))
     yield made
     made.close()
 
@@ -147,13 +153,18 @@ ONE = uuid.uuid4().hex
 """A session; what is left of its commands is found by its name."""
 
 
-def verdict(made: RemoteHost, tool: str, mode: str = "ask", rules: Any = (), **arguments: Any) -> Verdict:
-    session = made.session(ONE)
-    judge = HostJudge(folder=Path("/nowhere"), home=Path("/nowhere"), link=session.link, shown=made.text)
+def judge_of(link: HostLink, shown: str) -> HostJudge:
+    nowhere = Path("/nowhere")
+    there = {"remote_folder": nowhere, "remote_home": nowhere}
+    return HostJudge(folder=nowhere, home=nowhere, link=link.session(ONE), shown=shown, **there)
+
+
+def verdict(made: HostWorkplace, tool: str, mode: str = "ask", rules: Any = (), **arguments: Any) -> Verdict:
+    judge = judge_of(made.host.link, made.text)
     return judge.verdict(tool, arguments, mode, rules)
 
 
-def test_calls_are_judged_by_the_files_there(connected: RemoteHost, host: SshHost) -> None:
+def test_calls_are_judged_by_the_files_there(connected: HostWorkplace, host: SshHost) -> None:
     there = host.home / "project"
     (there / "a.txt").write_text("a")
     (there / "out").symlink_to(host.home)
@@ -170,7 +181,7 @@ def test_calls_are_judged_by_the_files_there(connected: RemoteHost, host: SshHos
     assert verdict(connected, "search_files", rules=denied, path=".").action == "ask"
 
 
-def test_git_that_would_run_a_program_there_is_asked_about(connected: RemoteHost, host: SshHost) -> None:
+def test_git_that_would_run_a_program_there_is_asked_about(connected: HostWorkplace, host: SshHost) -> None:
     git = host.home / "project/.git"
     git.mkdir()
     for name, text in {
@@ -184,7 +195,7 @@ def test_git_that_would_run_a_program_there_is_asked_about(connected: RemoteHost
     assert asked.action == "ask"
 
 
-def test_tools_of_this_machine_are_judged_here(connected: RemoteHost, host: SshHost) -> None:
+def test_tools_of_this_machine_are_judged_here(connected: HostWorkplace, host: SshHost) -> None:
     with host.down():
         assert verdict(connected, "web_fetch", url="https://example.org/").action == "ask"
         with pytest.raises(ToolFailed, match=r"it refuses the connection\. The next call connects again"):
@@ -222,8 +233,7 @@ class Liar(HostLink):
     ],
 )  # fmt: skip
 def test_an_answer_that_is_no_verdict_needs_approval(answer: Any) -> None:
-    judge = HostJudge(folder=Path("/"), home=Path("/"), link=Liar(answer).session(""), shown="box:/x")
-    verdict = judge.verdict("run_command", {"command": "ls"}, "auto", ())
+    verdict = judge_of(Liar(answer), "box:/x").verdict("run_command", {"command": "ls"}, "auto", ())
     assert verdict == Verdict("ask", NOT_JUDGED, new=("ls",))
 
 
@@ -258,12 +268,12 @@ BEGUN = {
 }
 
 
-def lying(host: SshHost, call: str = "", **lie: Any) -> RemoteHost:
+def lying(host: SshHost, call: str = "", **lie: Any) -> HostWorkplace:
     """A connected host that answers one call with something else."""
     answers = host.folder / "answers.json"
     answers.write_text(json.dumps({"begin": {"value": BEGUN}, call: lie}))
     (host.folder / "bin/ssh").write_text(_LYING.format(python=sys.executable, file=answers))
-    return connect(HostAddress("box"), host.environ)
+    return connected_to(host, HostAddress("box"))
 
 
 @pytest.mark.parametrize("value", [None, 7, "x", [], {}, {"folder": 1}, {**BEGUN, "guarded": [1]}])
@@ -275,20 +285,21 @@ def test_a_beginning_that_is_none_is_a_sentence(host: SshHost, value: Any) -> No
 @pytest.mark.parametrize("value", [None, 7, "x", [7], {"created": 7}, {"_": "FileEntry", "mode": [], "oid": 1}])
 async def test_an_odd_answer_to_any_question_is_a_sentence(host: SshHost, tmp_path: Path, value: Any) -> None:
     made = lying(host)
-    session = made.session(ONE)
-    snapshots, guard = (
-        session.snapshots(locate({"CO_TUI_HOME": str(tmp_path)}), tmp_path),
-        HostGuard("/srv", session.link),
-    )
+    link = made.host.link.session(ONE)
+    snapshots, guard, texts = HostSnapshots(tmp_path, link), HostGuard("/srv", link), HostTexts("/srv", link, None)
     for call, ask in (
-        ("surroundings", lambda: made.surroundings(with_state=True)),
-        ("instructions", lambda: session.instructions(["x"])),
+        ("surroundings", lambda: link.ask("surroundings", True)),
+        ("texts.stat", lambda: texts.stat("/srv/x")),
+        ("texts.list", lambda: texts.list("/srv")),
+        ("texts.read", lambda: texts.read("/srv/x")),
+        ("texts.find", lambda: texts.find("/srv/x")),
+        ("processes.read", lambda: link.ask("processes.read", "a")),
         ("snapshots.take", snapshots.take),
         ("snapshots.read", lambda: snapshots.read("1")),
         ("snapshots.changes", lambda: snapshots.changes(())),
         ("is_protected", lambda: guard.is_protected("x")),
-        ("commands.now", lambda: session.link.ask("commands.now", "a", "")),
-        ("files.list", lambda: session.link.ask("files.list", "/")),
+        ("commands.now", lambda: link.ask("commands.now", "a", "")),
+        ("files.list", lambda: link.ask("files.list", "/")),
     ):
         (host.folder / "answers.json").write_text(json.dumps({"begin": {"value": BEGUN}, call: {"value": value}}))
         with pytest.raises(HostUnreachable, match="box gave an answer that co-tui does not understand"):
@@ -300,7 +311,7 @@ async def test_an_odd_answer_to_any_question_is_a_sentence(host: SshHost, tmp_pa
     ("call", "piece", "times"),
     [
         ("surroundings", " ", 200_000),
-        ("instructions", " ", FEW_BYTES + 1),
+        ("texts.list", " ", FEW_BYTES + 1),
         ("snapshots.take", "[],", 2_000_000),
         ("files.list", " ", 31_000_000),
     ],
@@ -310,7 +321,7 @@ def test_an_answer_that_is_too_large_for_its_question_is_not_read(
 ) -> None:
     made = lying(host, call, piece=piece, times=times)
     with pytest.raises(HostUnreachable):
-        made.session(ONE).link.ask(call, again=False)
+        made.host.link.session(ONE).ask(call, again=False)
     made.close()
 
 
@@ -342,19 +353,19 @@ def test_a_parsed_line_is_the_same_there(line: str) -> None:
     assert decoded(json.loads(json.dumps(encoded(parsed)))) == parsed
 
 
-def test_a_fork_begins_with_snapshots_of_its_own(connected: RemoteHost, host: SshHost) -> None:
+def test_a_fork_begins_with_snapshots_of_its_own(connected: HostWorkplace, host: SshHost) -> None:
     (host.home / "project/a.txt").write_text("a")
-    first = connected.session(ONE).link.ask("snapshots.take", "")
-    fork = connected.session(f"{ONE}-2").link.ask("snapshots.take", first["id"])
+    first = connected.host.link.session(ONE).ask("snapshots.take", "")
+    fork = connected.host.link.session(f"{ONE}-2").ask("snapshots.take", first["id"])
     assert first["id"] and fork["before"] == "" and fork["set"] == first["set"]
-    again = connected.session(f"{ONE}-2").link.ask("snapshots.take", fork["id"])
+    again = connected.host.link.session(f"{ONE}-2").ask("snapshots.take", fork["id"])
     assert (again["before"], again["set"]) == (fork["id"], {})
 
 
-def test_the_connection_is_renewed(connected: RemoteHost, host: SshHost) -> None:
-    assert connected.surroundings(with_state=False)["platform"]
+async def test_the_connection_is_renewed(connected: HostWorkplace, host: SshHost) -> None:
+    first = await connected.surroundings({})
     host.cut()
-    assert connected.surroundings(with_state=False)["platform"]
+    assert await connected.surroundings({}) == first and not first.platform.startswith(" ")
 
 
 def test_what_was_allowed_on_one_host_is_asked_again_on_another() -> None:

@@ -8,12 +8,12 @@ import subprocess
 import threading
 from typing import IO, Any, Final, NamedTuple, cast
 
-from co_tui.session.host.address import HostUnreachable
-from co_tui.session.host.answers import ANSWERS, has_too_many_values
-from co_tui.session.host.connection import CONNECTING_S, Connection
-from co_tui.session.host.far_end import ERRORS, SIZE, write_frame
-from co_tui.session.host.sent_program import NO_PYTHON, READY, sent_modules, start_command
-from co_tui.session.host.values import decoded, encoded
+from co_tui.session.workplace.host.address import HostUnreachable
+from co_tui.session.workplace.host.answers import ANSWERS, has_too_many_values
+from co_tui.session.workplace.host.connection import CONNECTING_S, Connection
+from co_tui.session.workplace.host.program.remote_program import ERRORS, SIZE, write_frame
+from co_tui.session.workplace.host.sent_program import NO_PYTHON, READY, sent_modules, start_command
+from co_tui.session.workplace.host.values import decoded, encoded
 
 ANSWER_S: Final = 120.0
 """The longest that a question takes there; a snapshot reads for 60 s at most."""
@@ -27,7 +27,7 @@ class HostLink:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-        self._far: _FarProgram | None = None
+        self._program: _RunningProgram | None = None
         self._starting = threading.Lock()
         self.began: dict[str, Any] = {}
         """What the host said about the folder."""
@@ -37,7 +37,7 @@ class HostLink:
 
         Raises `HostUnreachable`, and what the call raises there: `NotCovered`, `SnapshotsUnusable`, OSError.
         """
-        known = self._far
+        known = self._program
         try:
             return self._started().ask(call, given, session_id)
         except HostUnreachable:
@@ -45,23 +45,23 @@ class HostLink:
                 raise
             return self._started().ask(call, given, session_id)
 
-    def _started(self) -> "_FarProgram":
+    def _started(self) -> "_RunningProgram":
         with self._starting:
-            if self._far is None or self._far.is_over:
-                self._far = far = _FarProgram(self.connection)
+            if self._program is None or self._program.is_over:
+                self._program = program = _RunningProgram(self.connection)
                 try:
-                    self.began = far.ask("begin", (self.connection.address.folder,), "")
+                    self.began = program.ask("begin", (self.connection.address.folder,), "")
                 except BaseException:
-                    far.close()
+                    program.close()
                     raise
-            return self._far
+            return self._program
 
     def session(self, session_id: str) -> "SessionLink":
         return SessionLink(self, session_id)
 
     def close(self) -> None:
-        if self._far is not None:
-            self._far.close()
+        if self._program is not None:
+            self._program.close()
 
 
 class SessionLink(NamedTuple):
@@ -81,7 +81,7 @@ class _Waiting(NamedTuple):
     most_bytes: int
 
 
-class _FarProgram:
+class _RunningProgram:
     """The running program. Raises `HostUnreachable` if it does not start."""
 
     def __init__(self, connection: Connection) -> None:

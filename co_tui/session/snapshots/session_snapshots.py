@@ -1,0 +1,79 @@
+"""The snapshots of one session's folder: take them, compare them, bring files back. Slow: call it in a thread."""
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from co_tui.paths import Paths
+from co_tui.session.snapshots.commits import Span, commits_made
+from co_tui.session.snapshots.entries import Snapshot
+from co_tui.session.snapshots.file_diffs import SessionChanges, session_changes
+from co_tui.session.snapshots.folder_snapshots import FolderSnapshots, Taken
+from co_tui.session.snapshots.journal import Line, folder_name
+from co_tui.session.snapshots.restore import Wanted, carry_out, remove_parts
+
+
+class SessionSnapshots(ABC):
+    """One call at a time. All raise `SnapshotsUnusable` and OSError."""
+
+    kept_in: Path
+    """Where this machine keeps what belongs to them, such as the journal."""
+    last: Snapshot | None
+    """The latest snapshot; None before the first of this process."""
+
+    @abstractmethod
+    def take(self, base: str = "") -> Taken:
+        """A snapshot of the folder now; `base` is the latest one if this process has taken none. Raises
+        `NotCovered`."""
+
+    @abstractmethod
+    def read(self, snapshot: str) -> Snapshot:
+        """A stored snapshot."""
+
+    @abstractmethod
+    def changes(self, lines: Sequence[Line]) -> SessionChanges:
+        """What the session changed by these lines of its journal."""
+
+    @abstractmethod
+    def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
+        """Bring these paths back, as far as they are as in the current snapshot; returns those that are not."""
+
+    @abstractmethod
+    def commits(self, spans: Sequence[Span]) -> tuple[str, ...]:
+        """The commits that calls made in these spans."""
+
+    @abstractmethod
+    def remove_parts(self, part_name: str, paths: Sequence[str]) -> None:
+        """Remove what a killed restore of these paths left unfinished."""
+
+
+class LocalSnapshots(FolderSnapshots, SessionSnapshots):
+    """Of a folder of this machine."""
+
+    def __init__(self, kept_in: Path, folder: Path, environ: Mapping[str, str], own: Sequence[Path]) -> None:
+        super().__init__(kept_in, folder, environ.get("PATH", os.defpath), own)
+        self.kept_in, self._environ = kept_in, environ
+
+    def changes(self, lines: Sequence[Line]) -> SessionChanges:
+        return session_changes(self, lines, self._folder)
+
+    def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
+        return carry_out(self, self._folder, wanted, part_name)
+
+    def commits(self, spans: Sequence[Span]) -> tuple[str, ...]:
+        return commits_made(self._folder, self._environ, spans)
+
+    def remove_parts(self, part_name: str, paths: Sequence[str]) -> None:
+        remove_parts(self._folder, part_name, paths)
+
+
+def kept_snapshots(paths: Paths, session_id: str, folder: Path) -> Path:
+    """Where the snapshots of a session's folder are kept."""
+    return paths.snapshots(session_id) / folder_name(folder)
+
+
+def local_snapshots(paths: Paths, session_id: str, folder: Path, environ: Mapping[str, str]) -> LocalSnapshots:
+    """Those of a session's folder on this machine."""
+    own = (paths.data, paths.config, paths.state)
+    return LocalSnapshots(kept_snapshots(paths, session_id, folder), folder, environ, own)

@@ -1,0 +1,29 @@
+"""Reports what became of commands: to the user now, to the agent with its next request."""
+
+from co_tui.events import BackgroundNews, SessionError
+from co_tui.inert import one_line
+from co_tui.session.pending_notes import PendingNotes
+from co_tui.session.recorder import Recorder
+from co_tui.session.tools.command_watch import COMMAND_CHARS, CommandNews
+from co_tui.session.tools.folder.folder_guard import CreatedProtected
+
+
+class CommandReports:
+    """Logs them, and adds notes for the model."""
+
+    def __init__(self, recorder: Recorder, notes: PendingNotes) -> None:
+        self._recorder, self._notes = recorder, notes
+
+    async def news(self, news: CommandNews) -> None:
+        """A background command ended, or printed what was waited for; the agent that started it gets a note."""
+        command = one_line(news.state.command, COMMAND_CHARS)
+        started_by = self._recorder.state.delegations.get(news.agent)
+        agent = news.agent if started_by is not None and started_by.status == "running" else ""
+        if not news.is_known:
+            self._notes.add("a background command", news.for_model, agent)
+        if not news.by_user or news.printed:
+            await self._recorder.record(BackgroundNews(what="Background command", where=command, outcome=news.outcome))
+
+    async def set_aside(self, created: CreatedProtected) -> None:
+        """A sandboxed command left something under a protected name, which was moved away."""
+        await self._recorder.record(SessionError(what=created.sentence(), kind="sandbox", outcome="moved"))

@@ -1,0 +1,76 @@
+"""Small texts of a project, read safely before the project is trusted. Plain Python: another host runs it, too."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from co_tui.paths import find_upwards, is_inside, read_small_bytes
+
+LARGEST_TEXT_BYTES: Final = 64_000
+"""A larger file is not added to requests; the model can read it like any other."""
+TextEntry = tuple[str, str, bool, int | None]
+"""Name, path, whether it is a folder, and the size of a file."""
+
+
+class FoundText(NamedTuple):
+    """What is at a path."""
+
+    real: str
+    is_inside: bool
+    """Whether it is in the project, also by its links."""
+    is_file: bool
+
+
+class SafeTexts:
+    """A view of a folder with only small regular files, and no link that leads out of the project.
+
+    Anything else appears not to exist, so that a pipe, a device or an unreadable file fails no turn.
+    """
+
+    def __init__(self, folder: Path, own: Path | None = None) -> None:
+        """`own` is a folder of the user's, whose links may lead anywhere."""
+        self._folder = folder
+        self._own = own
+
+    @property
+    def folder(self) -> str:
+        return os.path.realpath(self._folder)
+
+    def project(self) -> str:
+        """The repository that contains the folder, or the folder itself."""
+        git = find_upwards(".git", self._folder)
+        return os.path.realpath(git.parent if git is not None else self._folder)
+
+    def stat(self, path: str) -> TextEntry:
+        try:
+            is_dir = self._is_folder(path)
+            return Path(path).name, path, is_dir, None if is_dir else len(self.read(path))
+        except (OSError, ValueError):
+            raise FileNotFoundError(path) from None
+
+    def _is_folder(self, path: str) -> bool:
+        """Raises OSError for a folder that cannot be listed."""
+        inside = self._limit(path)
+        if not Path(path).is_dir() or (inside is not None and not is_inside(path, inside)):
+            return False
+        os.scandir(path).close()
+        return True
+
+    def list(self, path: str) -> list[TextEntry]:
+        found = []
+        for each in Path(path).iterdir():
+            with suppress(FileNotFoundError):
+                found.append(self.stat(str(each)))
+        return found
+
+    def read(self, path: str) -> bytes:
+        """Raises OSError."""
+        return read_small_bytes(path, LARGEST_TEXT_BYTES, inside=self._limit(path))
+
+    def find(self, path: str) -> FoundText:
+        return FoundText(os.path.realpath(path), is_inside(path, Path(self.project())), Path(path).is_file())
+
+    def _limit(self, path: str) -> Path | None:
+        """The folder that a path must not leave."""
+        return None if self._own is not None and Path(path).is_relative_to(self._own) else Path(self.project())

@@ -1,0 +1,1 @@
+"""Work in a folder of this machine."""

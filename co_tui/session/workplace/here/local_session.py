@@ -1,0 +1,54 @@
+"""A folder of this machine, as one session uses it."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from co_tui.agent.permissions.git_guard import git_variables
+from co_tui.agent.permissions.judge import Judge
+from co_tui.agent.permissions.sandbox import Sandbox, sandbox_problem
+from co_tui.paths import path_text
+from co_tui.session.approvals.created_files import CreatedFiles
+from co_tui.session.history.stored_rewind import complete_restores
+from co_tui.session.snapshots.session_snapshots import local_snapshots
+from co_tui.session.tools.folder.safe_texts import SafeTexts
+from co_tui.session.tools.folder.session_folder import LocalFolder, WrapFolder
+from co_tui.session.tools.running_commands import RunningCommands
+from co_tui.session.workplace.here.local_user_process import start_locally
+from co_tui.session.workplace.session_workplace import SessionParts, SessionWorkplace, UserProcess
+
+
+class LocalSession(SessionWorkplace):
+    """Everything is done by this process, or by processes it starts."""
+
+    def __init__(self, folder: Path, parts: SessionParts) -> None:
+        self._folder, self._parts = folder, parts
+        self.folder_text = path_text(folder)
+        paths, session_id = parts.paths, parts.recorder.session_id
+        self.commands = RunningCommands(parts.recorder.announce, paths.commands(session_id), session_id)
+        self.commands.may_keep = CreatedFiles(parts.questions).ask
+        self.snapshots = local_snapshots(paths, session_id, folder, parts.environ)
+
+    def judge(self, is_read_only: Callable[[str], bool]) -> Judge:
+        paths, environ = self._parts.paths, git_variables(self._parts.environ)
+        own = (paths.config, paths.state, paths.data)
+        return Judge(folder=self._folder, home=Path.home(), own=own, environ=environ, is_read_only=is_read_only)
+
+    async def sandbox_problem(self, kind: str) -> str:
+        return await sandbox_problem(kind)
+
+    def tool_folder(
+        self, kind: str, *, is_sandboxed: Callable[[], bool], read_only: bool, wrap: WrapFolder | None
+    ) -> LocalFolder:
+        sandbox = Sandbox(kind=kind, folder=self._folder, home=Path.home(), paths=self._parts.paths)
+        return LocalFolder(sandbox, self.commands, is_sandboxed=is_sandboxed, read_only=read_only, wrap=wrap)
+
+    def texts(self, own: Path | None = None) -> SafeTexts:
+        return SafeTexts(self._folder, own)
+
+    async def start_command(self, command: str, on_output: Callable[[bytes], None]) -> UserProcess:
+        environ, guard = self._parts.environ, self.commands.guard
+        return await start_locally(command, self._folder, environ, guard, on_output)
+
+    async def complete_restores(self) -> str:
+        made = self._parts
+        return await complete_restores(made.store, made.paths, made.environ, self._folder)
