@@ -259,7 +259,7 @@ class CoTui(AppInternals, CommandMenus):
         self._reports_focus = self._reports_focus or not focused
 
     async def open_address(self, address: str) -> bool:
-        from co_tui.ui.chat.open_link import open_address
+        from co_tui.ui.chat.link_dialog import open_address
 
         return await open_address(self, address, self.launch.environ)
 

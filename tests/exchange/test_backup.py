@@ -27,8 +27,7 @@ from co_tui.events import (
 from co_tui.events.decisions import Source
 from co_tui.exchange.backup.archive import Backup, BackupRefused, BackupWriter
 from co_tui.exchange.backup.names import is_file_name
-from co_tui.exchange.backup.restoring import FileOutcome, RestoredFile, RestoreOptions
-from co_tui.exchange.backup.running_parts import reason_to_ask
+from co_tui.exchange.backup.restoring import FileOutcome, RestoredFile, RestoreOptions, reason_to_ask
 from co_tui.exchange.exporters import as_jsonl
 from co_tui.exchange.intake.copying import BroughtSession, copy_sessions
 from co_tui.exchange.intake.take_in import Outcome, take_in_exactly

@@ -10,17 +10,31 @@ from pathlib import Path
 from typing import IO, Final, NamedTuple, TypeAlias
 
 from co_tui.events import Event
-from co_tui.events.decisions import Border, Source
+from co_tui.events.decisions import PUBLIC_MODEL, Border, Source
 from co_tui.exchange.backup.archive import PIECE_BYTES, Backup, Entry
-from co_tui.exchange.backup.names import path_of, session_of_log, session_of_reply
+from co_tui.exchange.backup.names import APPROVALS, SETTINGS, path_of, session_of_log, session_of_reply
 from co_tui.exchange.backup.read_log import event_of, log_lines, read_log, read_reply
-from co_tui.exchange.backup.running_parts import is_running_part, reason_to_ask
 from co_tui.exchange.importers.imported import ImportRefused
 from co_tui.exchange.intake.copying import BroughtSession, bring_reply
 from co_tui.exchange.intake.take_in import Outcome, TakenIn, is_stored, look_up_exactly, take_in_exactly
 from co_tui.paths import Paths, path_text, replaced_atomically
-from co_tui.settings.files import LIMIT_BYTES
+from co_tui.settings.context_settings import ContextSettings
+from co_tui.settings.files import LIMIT_BYTES, parsed
+from co_tui.settings.policy_files import built_in_names
+from co_tui.settings.rules import SettingsError
 from co_tui.store.port import Store
+
+_RUNNING_FOLDERS: Final = ("config/skills/", "config/agents/", "config/commands/")
+_HARMLESS_KEYS: Final = frozenset(
+    (
+        *ContextSettings.FIELDS,
+        *("reasoning_effort", "theme", "reduced_motion", "images", "notifications", "keys", "compaction_timeout_s"),
+        *("memory_limit_mb", "agent_max_steps", "max_session_cost", "max_daily_cost", "command_timeout_s"),
+        *("retention_days", "daily_memory", "memory_search", "board_tokens", "board_updates", "request_timeout_s"),
+        *("max_retries", "hook_timeout_s"),
+    )
+)
+"""Settings that run nothing, allow nothing and send nothing elsewhere."""
 
 _IN_MEMORY_BYTES: Final = 8_000_000
 _OF_SESSIONS: Final = ("data/sessions/", "state/snapshots/")
@@ -175,3 +189,43 @@ def _write(target: Path, content: IO[bytes], entry: Entry) -> None:
         target.chmod(0o700)
     if entry.modified > 0:
         os.utime(target, (entry.modified, entry.modified))
+
+
+def is_running_part(name: str) -> bool:
+    """Whether a file has to be looked at, or needs a yes by its name alone."""
+    is_policy = name.startswith("config/policies/") and not name.endswith(".toml")
+    return is_policy or name in (SETTINGS, APPROVALS) or name.startswith(_RUNNING_FOLDERS)
+
+
+def reason_to_ask(name: str, content: bytes) -> str:
+    """Why a file needs a yes, for people; empty when it needs none."""
+    if name == SETTINGS:
+        settings = _deciding_settings(content)
+        return f"sets {', '.join(settings)}" if settings else ""
+    if name == APPROVALS:
+        return "allows tools without a question"
+    return "can decide what runs" if is_running_part(name) else ""
+
+
+def _deciding_settings(content: bytes) -> list[str]:
+    try:
+        table = parsed(content[: LIMIT_BYTES + 1].decode(), Path(SETTINGS))
+    except (SettingsError, UnicodeDecodeError):
+        return ["what cannot be read"]
+    if len(content) > LIMIT_BYTES:
+        return ["too much"]
+    return sorted(key[:40] for key, value in table.items() if not _is_harmless(key, value))
+
+
+def _is_harmless(key: str, value: object) -> bool:
+    match key, value:
+        case (("model" | "summarization_model"), str(name)):
+            return PUBLIC_MODEL.fullmatch(name) is not None
+        case "policy", str(name):  # a policy of one's own may be withheld, and nothing starts without it
+            return name in built_in_names()
+        case "mode", ("ask" | "plan"):
+            return True
+        case "permissions", dict(table):
+            return not table.get("allow")
+        case _:
+            return key in _HARMLESS_KEYS

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from co_tui.events import Event
 from co_tui.events.file_diff import is_diff
 from co_tui.events.tool_wording import argument_lines
-from co_tui.exchange.exporters.happenings import Happening
-from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, clock, day_and_time, story_of
+from co_tui.exchange.exporters.story import Entry, Happening, Speech, Story, ToolUse, clock, day_and_time, story_of
 from co_tui.inert import inert, one_line
 
 _FENCE = re.compile(r"`{3,}")

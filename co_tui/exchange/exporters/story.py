@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from co_tui.events import (
+    CompactionComplete,
     CompactionUndone,
     Event,
     Json,
     Message,
+    PlanChanged,
     SessionFork,
     SessionInterrupted,
     SessionRename,
@@ -22,7 +24,6 @@ from co_tui.events.images import StoredImage, attached_image, images_in
 from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces, prompt_of, title_of
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import Stage, call_summary, result_summary, stage_of
-from co_tui.exchange.exporters.happenings import Happening, happening
 
 SPEAKERS: Final[dict[Role, str]] = {
     "user": "You",
@@ -86,6 +87,42 @@ class ToolUse:
     def is_shown_otherwise(self) -> bool:
         """Whether its effect is an entry of its own: the plan."""
         return self.tool == "write_plan" and self.result is not None and not self.failed
+
+
+class Happening(NamedTuple):
+    """One line of the timeline, and what opens below it."""
+
+    symbol: str
+    words: str
+    time: str
+    seq: int
+    detail: str = ""
+    is_compaction: bool = False
+    is_plan: bool = False
+    is_undone: bool = False
+
+    @property
+    def text(self) -> str:
+        """What happened, and that it was undone later."""
+        return f"{self.words} · undone" if self.is_undone else self.words
+
+
+def happening(event: Event) -> Happening | None:
+    """The event as an entry; None if it is not exported."""
+    fact = event.fact
+    entry = fact.export_entry()
+    if entry is None:
+        return None
+    is_compaction = isinstance(fact, CompactionComplete) and fact.success and not fact.agent
+    return Happening(
+        fact.symbol,
+        entry.text,
+        event.timestamp,
+        event.seq or 0,
+        entry.detail,
+        is_compaction,
+        isinstance(fact, PlanChanged),
+    )
 
 
 Entry: TypeAlias = Speech | ToolUse | Happening

@@ -5,8 +5,17 @@ import contextlib
 from pathlib import Path
 
 from acp.core import RequestError
-from acp.schema import AgentMessageChunk, PromptResponse, StopReason
+from acp.schema import (
+    AgentMessageChunk,
+    AvailableCommand,
+    AvailableCommandInput,
+    AvailableCommandsUpdate,
+    PromptResponse,
+    StopReason,
+    UnstructuredCommandInput,
+)
 
+from co_tui.actions import COMMANDS, SlashCommand
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.events import SessionError
 from co_tui.headless.acp.editor import Editor
@@ -14,7 +23,6 @@ from co_tui.headless.acp.editor_folder import EditorFolder
 from co_tui.headless.acp.editor_questions import EditorQuestions
 from co_tui.headless.acp.history import replayed
 from co_tui.headless.acp.options import ConfigOption, config_options
-from co_tui.headless.acp.own_commands import commands_update
 from co_tui.headless.acp.prompt_blocks import Prompt
 from co_tui.headless.acp.updates import Updates, message_chunk, notice
 from co_tui.headless.open_session import SessionOpening, environment_of, launch_of
@@ -26,9 +34,9 @@ from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.slash.command_host import CommandFailed
-from co_tui.session.slash.typed_command import TypedCommand, find, parse_command, refusal
+from co_tui.session.slash.typed_command import TypedCommand, find, own_commands, parse_command, refusal
 from co_tui.session.turns.turn import Outcome
-from co_tui.settings import commands_in_force
+from co_tui.settings import CommandFiles, commands_in_force
 from co_tui.settings.rules import offered_modes
 from co_tui.store.store_errors import StoreError
 
@@ -220,3 +228,16 @@ class OpenSession:
         seq = self.session.state.seq
         async with self._sent:
             await self._sent.wait_for(lambda: self._sent_seq >= seq or self._sending.done())
+
+
+def commands_update(files: CommandFiles) -> AvailableCommandsUpdate:
+    """The built-in commands that need no screen, and those of the user's files."""
+    rows = [*own_commands(files), *(row for row in COMMANDS if not row.instead)]
+    return AvailableCommandsUpdate(
+        session_update="available_commands_update", available_commands=[_available(row) for row in rows]
+    )
+
+
+def _available(row: SlashCommand) -> AvailableCommand:
+    hint = AvailableCommandInput(root=UnstructuredCommandInput(hint=row.arguments)) if row.arguments else None
+    return AvailableCommand(name=row.name, description=row.help or row.name, input=hint)

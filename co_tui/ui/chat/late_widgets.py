@@ -12,8 +12,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.ui.compaction.compacting_bar import CompactingIndicator
 from co_tui.ui.gauge.gauge_reading import GaugeReading, reading_of
-from co_tui.ui.gauge.gauge_widget import Gauge, MiniGauge
-from co_tui.ui.gauge.streamed_reply import StreamedReply
+from co_tui.ui.gauge.gauge_widget import Gauge, MiniGauge, StreamedReply
 from co_tui.ui.prompt.completion import CompletionOffer
 from co_tui.ui.prompt.completion_list import Completions
 from co_tui.ui.prompt.file_finder import FileFinder

@@ -126,7 +126,7 @@ async def _enter_key(host: CommandHost, owner: KeyOwner) -> bool:
         host.fail("Still starting. Try again in a moment.")
         return False
     from co_tui.agent.keys.login import log_in
-    from co_tui.ui.models.key_screen import KeyScreen
+    from co_tui.ui.models.login_screen import KeyScreen
 
     launch = host.launch
     keep = partial(log_in, KeptKeys(launch.paths), owner, environ=launch.environ)

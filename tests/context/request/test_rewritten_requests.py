@@ -25,7 +25,7 @@ from co_tui.context.turns import EARLIER, holds_summary, is_prompt
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
 from co_tui.events.stored_messages import JOURNAL, NOT_A_HEADING, RECOLLECTED
-from co_tui.exchange.exporters.happenings import happening
+from co_tui.exchange.exporters.story import happening
 from co_tui.lab.check import breaches
 from co_tui.session.compaction import prepare
 from co_tui.session.state import derive

@@ -45,7 +45,7 @@ from co_tui.events import (
 )
 from co_tui.events.symbols import EntryKind, EntryWeight
 from co_tui.events.wording import TROUBLES
-from co_tui.exchange.exporters.happenings import happening
+from co_tui.exchange.exporters.story import happening
 from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.timeline.detail_screen import EventScreen
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
