@@ -87,7 +87,7 @@ def test_the_first_paint_knows_the_table_of_commands_but_none_of_them() -> None:
     assert "co_tui.ui.keys.command_table" in loaded
     later = (
         "co_tui.ui.commands",
-        "co_tui.ui.command_host",
+        "co_tui.ui.commands.host",
         "co_tui.ui.chat.late_widgets",
         "co_tui.ui.gauge.gauge_widget",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from co_tui.agent.model_messages import read_messages
-from co_tui.agent.models.open_model import ModelConfig, ModelHandle, open_model
+from co_tui.agent.models.open_model import ModelConfig, ModelHandle, open_model, recorded_window
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.events.triggers import Trigger
@@ -17,6 +17,7 @@ from co_tui.exchange.openai_format import BadInput, Conversation, load
 from co_tui.headless.lab_jobs import Progress, ReplayFailed, Replays, run_in_processes
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, put, put_json, say, table
 from co_tui.headless.sessions.show_command import load_state
+from co_tui.lab.report.page import Replayed, report_page
 from co_tui.lab.results import PolicyResult
 from co_tui.paths import Paths, write_atomically
 from co_tui.session.compaction.model_summaries import ModelSummaries
@@ -42,8 +43,6 @@ def window_of(tokens: int | None, model: str | None) -> Window:
     if tokens:
         return Window(tokens=tokens, known=True)
     if model:
-        from co_tui.agent.models.open_model import recorded_window
-
         if (found := recorded_window(model)) is not None:
             return Window(tokens=found, known=True)
         say(f"The window of {model} is unknown; assuming {FALLBACK_WINDOW_TOKENS:,} tokens.")
@@ -159,8 +158,6 @@ async def _run_here(replays: Replays, options: LabOptions, progress: Progress) -
 
 
 def _write_report(results: Sequence[PolicyResult], options: LabOptions) -> int:
-    from co_tui.lab.report.page import Replayed, report_page
-
     assert options.report is not None
     summariser = options.model or "the offline summariser"
     page = report_page(results, Replayed(options.source, options.window.tokens, options.ratio, summariser))

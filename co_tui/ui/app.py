@@ -3,7 +3,7 @@
 import time
 import traceback
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
@@ -14,9 +14,7 @@ from textual.theme import Theme
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
-from co_tui.actions import SlashCommand
 from co_tui.agent.models.catalogue import EMBEDDED
-from co_tui.events import Event
 from co_tui.inert import inert, one_line
 from co_tui.key_names import key_name
 from co_tui.session.file_references import NamedFile
@@ -35,7 +33,7 @@ from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.leaving import Leaving
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import LONG_TURN_S, alert_sequence
-from co_tui.ui.terminal.terminal_facts import clamped_resize, is_job
+from co_tui.ui.terminal.terminal_facts import KnownTerminals, clamped_resize, is_job
 from co_tui.ui.textual_internals import (
     AppInternals,
     driver_of,
@@ -51,7 +49,6 @@ from co_tui.ui.themes.themes import own_variables
 from co_tui.ui.widgets.steady_text_area import with_newlines
 
 if TYPE_CHECKING:
-    from co_tui.ui.command_host import AppCommandHost
     from co_tui.ui.terminal.driver import BackgroundReported, QuietParser
     from co_tui.ui.terminal.paste_reader import PasteArriving
 
@@ -110,10 +107,6 @@ class CoTui(AppInternals, CommandMenus):
             self._dispatch_input,
             lambda giving: run_in_background(self, "This key", giving, group="keys"),
         )
-
-    @property
-    def launch(self) -> Launch:
-        return self.controller.launch
 
     # Starting
 
@@ -230,21 +223,6 @@ class CoTui(AppInternals, CommandMenus):
 
     # The ChatHost protocol
 
-    @cached_property
-    def _commands(self) -> "AppCommandHost":
-        from co_tui.ui.command_host import AppCommandHost
-
-        return AppCommandHost(self, self.chat, self.controller, self.appearance)
-
-    def run_command(self, name: str, arguments: str) -> None:
-        self._commands.run(name, arguments)
-
-    def has_to_wait(self, command: SlashCommand) -> bool:
-        return self._commands.has_to_wait(command, "")
-
-    def open_entry(self, event: Event) -> None:
-        self._commands.open_entry(event)
-
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
         self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers))
 
@@ -346,8 +324,6 @@ class CoTui(AppInternals, CommandMenus):
         run_thread(self, "Remembering the terminal", remember, group="terminal")
 
     def _remember_terminal(self, dark: bool) -> None:
-        from co_tui.ui.terminal.terminal_facts import KnownTerminals
-
         KnownTerminals(self.launch.paths, self.launch.environ).note(dark)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:

@@ -26,6 +26,7 @@ from co_tui.ui.chat.title_line import TitleFacts, TitleLine
 from co_tui.ui.chat.transcript_feed import HELD, STARTING, Feed, WaitingShown
 from co_tui.ui.chat.welcome import welcome
 from co_tui.ui.keys import command_table
+from co_tui.ui.keys.command_table import active_keys, rebind
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.prompt.prompt_status import PromptStatus
 from co_tui.ui.terminal.attention import LIMIT_ALERTS, LONG_TURN_S
@@ -38,7 +39,7 @@ from co_tui.ui.transcript.transcript import Transcript
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
     from co_tui.ui.chat.late_widgets import LateWidgets
-    from co_tui.ui.keys.active_keys import ActiveKey
+    from co_tui.ui.keys.command_table import ActiveKey
 
 PROVIDER_CHARS = 40
 TALL_ROWS, ROOMY_ROWS = 22, 28
@@ -204,8 +205,6 @@ class ChatScreen(ChatRequests):
         self._host.folder_changed()
 
     def _use_keys(self, chosen: Mapping[str, str]) -> None:
-        from co_tui.ui.keys.active_keys import rebind
-
         rebind(self, chosen)
         self.prompt.shows_keys = chosen.get("keys_here", "?") == "?"
         self.transcript.end_key = command_table.shortcut_for("to_the_end", chosen)
@@ -346,8 +345,6 @@ class ChatScreen(ChatRequests):
     # For commands
 
     def keys_here(self) -> "Sequence[ActiveKey]":
-        from co_tui.ui.keys.active_keys import active_keys
-
         return active_keys(self)
 
     def toggle_folds(self) -> None:

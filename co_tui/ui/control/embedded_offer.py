@@ -9,6 +9,7 @@ from textual.app import App
 
 from co_tui.agent.local import embedded
 from co_tui.agent.local.embedded import DOWNLOAD_MB
+from co_tui.agent.local.embedded_fetch import fetch
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.store.learned_numbers import LearnedNumbers
@@ -78,8 +79,6 @@ class EmbeddedOffer:
             task.add_done_callback(self._done)
 
     async def _fetch(self) -> None:
-        from co_tui.agent.local.embedded_fetch import fetch
-
         launch = self._controller.launch
         await fetch(launch.paths.models, launch.environ, self._progressed)
 

@@ -8,6 +8,7 @@ from co_tui.events.wording import mode_line
 from co_tui.inert import one_line
 from co_tui.session.approvals.questions import ASKED_AGAIN
 from co_tui.session.slash.command_host import CommandFailed
+from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import AUTO, MODES, NOT_AT_HOME, offered_modes
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -96,8 +97,6 @@ class Modes:
         self.show()
 
     async def _say_approvals(self, session: "Session") -> None:
-        from co_tui.settings.permission_rules import rules_text
-
         approvals = session.approvals
         allowed = await asyncio.to_thread(approvals.of_this_session) if session.resumed_from.allowed else []
         again = [*session.asked_again, *await asyncio.to_thread(approvals.of_other_machines)]
