@@ -149,11 +149,11 @@ def _import(call: CommandCall) -> int:
 
 
 def _wrong_import(options: "Options") -> str:
-    """Why these options of `import` do not go together; empty when they do."""
+    """Why these options of `import` exclude each other; empty when they do."""
     if options.permissions and (options.program != "claude-code" or options.files or options.all):
-        return "--permissions goes with --from claude-code alone."
+        return "--permissions works only with --from claude-code."
     if options.permissions and options.dry_run:
-        return "--dry-run goes with sessions, not with --permissions."
+        return "--dry-run works with sessions, not with --permissions."
     if options.all and (options.files or options.program):
         return "--all takes no files and no --from."
     if not options.files and not options.program and not options.all:

@@ -88,7 +88,7 @@ def test_the_first_paint_knows_the_table_of_commands_but_none_of_them() -> None:
     later = (
         "co_tui.ui.commands",
         "co_tui.ui.commands.host",
-        "co_tui.ui.chat.late_widgets",
+        "co_tui.ui.chat.deferred_widgets",
         "co_tui.ui.gauge.gauge_widget",
     )
     assert not [name for name in loaded if name.startswith(later)]

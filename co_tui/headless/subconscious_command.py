@@ -26,7 +26,7 @@ from co_tui.store.store_errors import SessionBusy, SessionNotFound
 
 
 def subconscious(context: CommandContext, name: str, *, environ: Mapping[str, str], cwd: Path) -> int:
-    """Only reads the session, so that it can go on meanwhile. Returns the exit code."""
+    """Only reads the session, so that it can be used at the same time. Returns the exit code."""
     with context.store.reading() as reading:
         row = reading.session(name)
         source = source_of(context.store, reading, row.id)

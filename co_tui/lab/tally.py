@@ -6,11 +6,10 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.request.pipeline import Prepared
+from co_tui.lab.costs import Reuse, SummaryBill
 from co_tui.lab.details import Kept
-from co_tui.lab.prompt_cache import Reuse
 from co_tui.lab.readability import Readability
 from co_tui.lab.state.work_state import Stated
-from co_tui.lab.summary_bill import SummaryBill
 
 RESAMPLES: Final = 1000
 SEED: Final = 26

@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING, Annotated, Final
 
 from co_tui.record import Record
-from co_tui.settings.by_window import ByWindow
 from co_tui.settings.rules import (
     DELEGATE_CONTEXTS,
     FRESH,
     TOOLS,
     About,
+    ByWindow,
     number,
     number_by_window,
     one_of,

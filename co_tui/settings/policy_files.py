@@ -115,9 +115,9 @@ def may_set(key: str) -> bool:
 
 
 def unknown_policy(name: object, paths: Paths, source: str = "") -> str:
-    """The sentence about a name that is no policy's."""
+    """The sentence about a name that is not a policy's."""
     where = f" ({source})" if source else ""
-    hint = " A path goes with --policy on the command line." if is_policy_path(str(name)) else ""
+    hint = " Give a path with --policy on the command line." if is_policy_path(str(name)) else ""
     return f"policy = {quoted(name)}{where} is not allowed. Use one of {', '.join(policy_names(paths))}.{hint}"
 
 

@@ -1,12 +1,15 @@
 """The kinds of values settings accept, and how to describe them."""
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from co_tui.inert import one_line
-from co_tui.settings.by_window import ByWindow
+
+SEPARATOR: Final = " at "
 
 TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents", "mcp", "web")
 """Groups of tools an agent may have in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md, `mcp` the
@@ -267,3 +270,46 @@ def table_in(value: object) -> object:
     if not isinstance(value, str):
         return value
     return {} if value.strip() in ("", "none") else json.loads(value)
+
+
+class ByWindow(tuple[tuple[int, float], ...]):
+    """Numbers at some window sizes, smallest first; interpolated on a logarithmic scale in between."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ", ".join(f"{number:g}{SEPARATOR}{window}" for window, number in self)
+
+    __repr__ = __str__
+
+    @lru_cache(maxsize=64)  # noqa: B019 - a value, bounded; several are read for each request
+    def at(self, window_tokens: int) -> float:
+        before = [point for point in self if point[0] <= window_tokens]
+        after = [point for point in self if point[0] > window_tokens]
+        if not before or not after:
+            return (before[-1] if before else after[0])[1]
+        (low, first), (high, last) = before[-1], after[0]
+        return first + (last - first) * math.log(window_tokens / low) / math.log(high / low)
+
+    @classmethod
+    def parse(cls, text: str) -> "ByWindow":
+        """Reads `0.25 at 8000, 0.2 at 32000`. Raises ValueError."""
+        points = []
+        for point in text.split(","):
+            number, at, window = point.partition(SEPARATOR.strip())
+            if not at or int(window) <= 0:
+                raise ValueError
+            points.append((int(window), float(number)))
+        if len({window for window, _ in points}) < len(points):
+            raise ValueError
+        return cls(sorted(points))
+
+
+def in_window(number: float | ByWindow, window_tokens: int) -> float:
+    """The number for a window of `window_tokens`."""
+    return number.at(window_tokens) if isinstance(number, ByWindow) else number
+
+
+def windows_of(numbers: Iterable[object]) -> list[int]:
+    """The window sizes that any of the numbers names."""
+    return sorted({window for number in numbers if isinstance(number, ByWindow) for window, _ in number})

@@ -44,9 +44,8 @@ from co_tui.ui.textual_internals import (
     use_steady_animator,
 )
 from co_tui.ui.theme_choice import Appearance, renderer_for, style_sheets
-from co_tui.ui.themes.motion import hold_cursor
-from co_tui.ui.themes.themes import own_variables
-from co_tui.ui.widgets.steady_text_area import with_newlines
+from co_tui.ui.themes.themes import hold_cursor, own_variables
+from co_tui.ui.widgets.safe_widgets import with_newlines
 
 if TYPE_CHECKING:
     from co_tui.ui.terminal.driver import BackgroundReported, QuietParser

@@ -101,7 +101,7 @@ class CommandMenus(App[None]):
             self.call_later(guarded_callback(self, f"/{name}", self.action_command), name)
 
     def action_keys_here(self) -> None:
-        """Show the keys that work now; what is typed meanwhile goes to the prompt."""
+        """Show the keys that work now; what is typed on it goes to the prompt."""
         from co_tui.ui.help.keys_screen import KeysHereScreen
 
         chat = self.chat

@@ -12,7 +12,7 @@ from co_tui.context.policy import CompactionRule, SummaryFallback, default_polic
 from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
 from co_tui.context.turns import is_replacement, turn_starts
 from co_tui.events.triggers import Trigger
-from co_tui.settings.by_window import in_window
+from co_tui.settings.rules import in_window
 
 LEAST_FREED = 0.1
 """A compaction that frees a smaller share of the conversation loses more than it gains."""

@@ -7,12 +7,11 @@ from typing import Final
 
 from co_tui.events import Event
 from co_tui.events.file_diff import DiffRow, FileDiff, read_diff, with_marks
-from co_tui.events.image_bytes import image_size, image_type
-from co_tui.events.images import StoredImage, images_label
+from co_tui.events.images import StoredImage, image_size, image_type, images_label
 from co_tui.events.tool_wording import argument_lines
 from co_tui.exchange.exporters.fill_chart import filled, picture
 from co_tui.exchange.exporters.html_markdown import as_html
-from co_tui.exchange.exporters.story import Entry, Happening, Speech, Story, ToolUse, clock, day_and_time, story_of
+from co_tui.exchange.exporters.story import Entry, ExportedEvent, Speech, Story, ToolUse, clock, day_and_time, story_of
 from co_tui.inert import inert, one_line
 
 STYLE: Final = """
@@ -33,7 +32,7 @@ STYLE: Final = """
 body { margin: 0 auto; max-width: 52rem; padding: 1.5rem 1rem 4rem; background: var(--paper); color: var(--ink);
   font: 16px/1.55 system-ui, sans-serif; overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; margin: 0 0 .25rem; }
-.about, .happening, time { color: var(--dim); font-size: .85rem; }
+.about, .event, time { color: var(--dim); font-size: .85rem; }
 .about { display: flex; flex-wrap: wrap; gap: .25rem 1.25rem; margin: 0 0 1rem; }
 .about dt { display: inline; } .about dd { display: inline; margin: 0 0 0 .35rem; color: var(--ink); }
 .filling { width: 100%; height: auto; margin: .5rem 0 1.5rem; }
@@ -55,7 +54,7 @@ details > pre, details > .text { margin: 0; padding: .5rem .6rem; border-top: 1p
 pre, code { font: .85rem/1.45 ui-monospace, monospace; background: var(--soft); }
 pre { overflow-x: auto; padding: .6rem; white-space: pre-wrap; } code { padding: .1em .25em; } pre code { padding: 0; }
 table { border-collapse: collapse; } td, th { border: 1px solid var(--edge); padding: .2rem .5rem; }
-.happening { margin: .6rem 0; } .compaction summary, .compaction { color: var(--mark); font-weight: 600; }
+.event { margin: .6rem 0; } .compaction summary, .compaction { color: var(--mark); font-weight: 600; }
 .cut { color: var(--bad); font-size: .85rem; }
 a { color: var(--you); } .address, .dim { color: var(--dim); } .address { font-size: .85em; }
 blockquote { margin: .6rem 0; padding: 0 0 0 .75rem; border-left: 3px solid var(--edge); color: var(--dim); }
@@ -119,8 +118,8 @@ def _shown(entry: Entry) -> str:
             return _speech(entry)
         case ToolUse():
             return _tool_use(entry)
-        case Happening():
-            return _happening(entry)
+        case ExportedEvent():
+            return _exported_event(entry)
 
 
 def _speech(entry: Speech) -> str:
@@ -174,8 +173,8 @@ def _diff_row(row: DiffRow, width: int) -> str:
     return f'<span class="dim">{row.number:>{width}} │ </span><span class="{kind}">{line}</span>'
 
 
-def _happening(entry: Happening) -> str:
-    kind = "happening compaction" if entry.is_compaction and not entry.is_undone else "happening"
+def _exported_event(entry: ExportedEvent) -> str:
+    kind = "event compaction" if entry.is_compaction and not entry.is_undone else "event"
     words = f"{_time(entry.time)} {entry.symbol} {_text(entry.text)}"
     if not entry.detail.strip():
         return f'<p class="{kind}">{words}</p>'

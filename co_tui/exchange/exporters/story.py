@@ -89,7 +89,7 @@ class ToolUse:
         return self.tool == "write_plan" and self.result is not None and not self.failed
 
 
-class Happening(NamedTuple):
+class ExportedEvent(NamedTuple):
     """One line of the timeline, and what opens below it."""
 
     symbol: str
@@ -107,14 +107,14 @@ class Happening(NamedTuple):
         return f"{self.words} · undone" if self.is_undone else self.words
 
 
-def happening(event: Event) -> Happening | None:
+def exported_event(event: Event) -> ExportedEvent | None:
     """The event as an entry; None if it is not exported."""
     fact = event.fact
     entry = fact.export_entry()
     if entry is None:
         return None
     is_compaction = isinstance(fact, CompactionComplete) and fact.success and not fact.agent
-    return Happening(
+    return ExportedEvent(
         fact.symbol,
         entry.text,
         event.timestamp,
@@ -125,7 +125,7 @@ def happening(event: Event) -> Happening | None:
     )
 
 
-Entry: TypeAlias = Speech | ToolUse | Happening
+Entry: TypeAlias = Speech | ToolUse | ExportedEvent
 
 
 @dataclass(slots=True)
@@ -187,13 +187,13 @@ class _StoryBuilder:
             self._say_once()
         if isinstance(fact, CompactionUndone):
             self._mark_undone(fact.compaction_seq)
-        if (happened := happening(event)) is not None:
-            self._add_happening(happened)
+        if (happened := exported_event(event)) is not None:
+            self._add_exported_event(happened)
             if happened.is_compaction:
                 story.compactions += 1
                 story.compacted_after.append(len(story.measured))
 
-    def _add_happening(self, happened: Happening) -> None:
+    def _add_exported_event(self, happened: ExportedEvent) -> None:
         """Add an entry; the plan has one in a turn, which is its last."""
         if happened.is_plan and self._plan is not None:
             self._story.entries[self._plan] = happened
@@ -205,7 +205,7 @@ class _StoryBuilder:
     def _mark_undone(self, seq: int) -> None:
         """Mark the compaction, clearing or rewind of this seq."""
         for place, entry in enumerate(self._story.entries):
-            if isinstance(entry, Happening) and entry.seq == seq:
+            if isinstance(entry, ExportedEvent) and entry.seq == seq:
                 self._story.entries[place] = entry._replace(is_undone=True)
 
     def _say_once(self) -> None:

@@ -260,7 +260,7 @@ def words_of(text: str) -> list[str]:
 
 
 def conclusion_of(reply: str) -> str:
-    """The last sentence of a reply's prose that is no announcement, question or request; empty if there is none."""
+    """The last sentence of a reply's prose that does not announce, ask or request anything; empty if there is none."""
     for line in reversed(_NOT_PROSE.sub("\n", reply).splitlines()):
         for sentence in reversed(_SENTENCE_END.split(_LIST_MARK.sub("", line).strip())):
             if _concludes(sentence):

@@ -26,7 +26,7 @@ from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.formatting import folder
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 if TYPE_CHECKING:
     from co_tui.session.approvals.standing_approvals import StandingRule
@@ -108,7 +108,7 @@ class ApprovalsScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = "Approvals"
             box.border_subtitle = Text(f"mode {mode_line(self._mode)}") if self._mode else ""
-            yield SteadyList(classes="-filling")
+            yield SafeList(classes="-filling")
             yield Static(id="said", markup=False)
             yield KeyHints(*LIST_KEYS)
 

@@ -23,8 +23,8 @@ from co_tui.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
+    from co_tui.ui.chat.deferred_widgets import DeferredWidgets
     from co_tui.ui.chat.find_in_chat import ChatSearch
-    from co_tui.ui.chat.late_widgets import LateWidgets
     from co_tui.ui.timeline.timeline_widget import Timeline
     from co_tui.ui.widgets.find_bar import FindBar
 
@@ -45,7 +45,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
     def __init__(self, host: "ChatHost") -> None:
         super().__init__()
         self._host = host
-        self._late: LateWidgets | None = None
+        self._late: DeferredWidgets | None = None
         self._has_slash = False
         """Whether the prompt began as a command does; keys that come fast arrive as one edit."""
         self._finding: ChatSearch | None = None

@@ -38,7 +38,7 @@ from co_tui.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
-    from co_tui.ui.chat.late_widgets import LateWidgets
+    from co_tui.ui.chat.deferred_widgets import DeferredWidgets
     from co_tui.ui.keys.command_table import ActiveKey
 
 PROVIDER_CHARS = 40
@@ -104,10 +104,10 @@ class ChatScreen(ChatRequests):
 
     async def complete(self) -> None:
         """Mount the widgets that the first paint does not need."""
-        from co_tui.ui.chat.late_widgets import LateWidgets
+        from co_tui.ui.chat.deferred_widgets import DeferredWidgets
         from co_tui.ui.prompt.file_finder import FileFinder
 
-        late = LateWidgets(FileFinder(self, self._launch.cwd, self._host.controller.list_resources))
+        late = DeferredWidgets(FileFinder(self, self._launch.cwd, self._host.controller.list_resources))
         await late.mount(self)
         self._late = late
         if self._launch.settings.keys:
@@ -119,7 +119,7 @@ class ChatScreen(ChatRequests):
         too_small = is_too_small(self.size)
         if too_small != bool(self.query("TooSmall")):
             if too_small:
-                from co_tui.ui.chat.late_widgets import TooSmall
+                from co_tui.ui.chat.deferred_widgets import TooSmall
 
                 self.mount(TooSmall(SMALLEST))
             else:
@@ -177,7 +177,7 @@ class ChatScreen(ChatRequests):
         if event.seq is not None and (not isinstance(event.fact, UsageInfo) or event.fact is state.usage):
             self.show_state(state)
 
-    def _apply_to_late(self, late: "LateWidgets", event: Event, state: SessionState) -> None:
+    def _apply_to_late(self, late: "DeferredWidgets", event: Event, state: SessionState) -> None:
         was_compacting = late.is_compacting
         late.apply_event(event, state)
         if late.is_compacting != was_compacting:

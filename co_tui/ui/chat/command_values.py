@@ -7,7 +7,7 @@ from co_tui import settings
 from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
 from co_tui.events.wording import MODE_SENTENCES
 from co_tui.session.launch import Launch
-from co_tui.ui.keys.argument_values import ArgumentValue, ArgumentValues, argument_values
+from co_tui.ui.prompt.completion import ArgumentValue, ArgumentValues, argument_values
 
 _FORMATS: Final = {"markdown": "to read", "html": "one page to share", "jsonl": "to import again"}
 _OPEN: Final = ("model",)

@@ -17,7 +17,7 @@ from co_tui.agent.redact import without_secrets
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 from co_tui.web_addresses import is_web_address
 
 BROWSER_WAIT_S = 10.0
@@ -41,7 +41,7 @@ class LinksScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Open this link?" if len(self._addresses) == 1 else "Links in this message"
-            yield SteadyList(*(Option(Text(address, overflow="fold")) for address in self._addresses))
+            yield SafeList(*(Option(Text(address, overflow="fold")) for address in self._addresses))
             yield KeyHints(("enter", "open in the browser"), ("c", "copy"), ("esc", "back"))
 
     def on_mount(self) -> None:

@@ -21,11 +21,10 @@ from co_tui.store.store_errors import StoreError
 from co_tui.ui.background import report, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.controller import SessionController
-from co_tui.ui.control.embedded_offer import EmbeddedOffer
 from co_tui.ui.control.import_offer import ImportOffer
+from co_tui.ui.control.model_offers import EmbeddedOffer, ServerOffer
 from co_tui.ui.control.prompt_sender import WaitingCommand
 from co_tui.ui.control.prompts_under_way import OutgoingPrompt
-from co_tui.ui.control.server_offer import ServerOffer
 from co_tui.ui.models.model_list import RecentModels
 from co_tui.ui.theme_choice import Appearance
 
@@ -61,7 +60,7 @@ class CommandHost:
 
     def offer_models(self) -> None:
         """Offer a server on this machine, else the download of the embedded model if it is missing."""
-        offer = ServerOffer(self.view, self.sessions, self.run, self.embedded_model.ask_once)
+        offer = ServerOffer(self._app, self.view, self.sessions, self.run, self.embedded_model.ask_once)
         run_in_background(self._app, "Looking for model servers", offer.look, group="servers")
 
     def offer_import(self) -> None:

@@ -61,7 +61,7 @@ async def _enter_key_for(host: CommandHost, model: str, why: str) -> None:
     """Ask for the key that a model needs, then switch to it."""
     launch = host.launch
     owner = key_owner(model.partition(":")[0], launch.environ)
-    # Importing a provider takes seconds; meanwhile the user enters the key.
+    # Importing a provider takes seconds, while the user enters the key.
     importing = start_awaited(asyncio.to_thread(import_locked, partial(_import_provider, model)))
     if owner is None:
         host.fail(why)

@@ -79,7 +79,7 @@ class Backend:
         finally:
             freeze_loaded()
             gc.enable()
-        # Settings and folder may have changed meanwhile.
+        # Settings and folder may have changed since.
         self._environment.settings, self._environment.cwd = self.launch.settings, self.launch.cwd
         self.ready = True
 

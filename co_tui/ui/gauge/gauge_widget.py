@@ -15,7 +15,7 @@ from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.state.pace import Fill
 from co_tui.ui.formatting import CHARS_PER_TOKEN, money, tokens
 from co_tui.ui.gauge.gauge_reading import GaugeReading
-from co_tui.ui.themes.motion import has_reduced_motion
+from co_tui.ui.themes.themes import has_reduced_motion
 
 REDRAW_S = 0.5
 """Shortest time between two figures."""

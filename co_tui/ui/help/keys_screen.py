@@ -25,7 +25,7 @@ GAP_CELLS: Final = 2
 
 
 class KeysHereScreen(Dialog[str]):
-    """Lists the keys of the focused widget, then those of the screen. Answers with a character typed meanwhile."""
+    """Lists the keys of the focused widget, then those of the screen. Answers with a character typed on it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,enter", "close", "Back"),
@@ -81,7 +81,7 @@ class LetterGrid(Widget, can_focus=True):
         self._letters = letters
 
     def on_mount(self) -> None:
-        self.auto_links = False  # letters are no links
+        self.auto_links = False  # letters are not links
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._grid(width))

@@ -46,7 +46,7 @@ class KeysOnHold:
         return True
 
     async def _release(self) -> None:
-        """Deliver all held events, including those that arrive meanwhile."""
+        """Deliver all held events, including those that arrive until then."""
         try:
             while self._held:
                 await self._wait_until_passable()

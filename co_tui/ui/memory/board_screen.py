@@ -19,7 +19,7 @@ from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 KEYS = (("a", "add"), ("e", "edit"), ("d", "delete"), ("u", "undo"), ("esc", "back"))
 EMPTY_KEYS = (("a", "add"), ("u", "undo"), ("esc", "back"))
@@ -44,7 +44,7 @@ class BoardScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Text(f"Context board · {one_line(self._editor.origin, 80)}")
-            yield SteadyList(classes="-filling -wrapping")
+            yield SafeList(classes="-filling -wrapping")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:

@@ -17,7 +17,7 @@ from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 if TYPE_CHECKING:
     from co_tui.agent.keys.login import LoginResult
@@ -60,7 +60,7 @@ class LoginScreen(Dialog[LoginAnswer]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Provider keys"
-            yield SteadyList(*map(_row, self._providers.values()), classes="-filling")
+            yield SafeList(*map(_row, self._providers.values()), classes="-filling")
             yield KeyHints(("enter", "set a key"), ("ctrl+d", "remove a kept key"), ("escape", "back"))
 
     @on(OptionList.OptionSelected)

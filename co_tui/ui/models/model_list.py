@@ -144,7 +144,7 @@ class ModelList:
         return provider.has_key(self._environ) and not self._goes_elsewhere(provider)
 
     def _goes_elsewhere(self, provider: Provider) -> bool:
-        """Whether the provider's key is sent to another server: it is no key of the provider's own then."""
+        """Whether the provider's key is sent to another server: it is then not the provider's own key."""
         return provider.address_variable == BASE_URL_VARIABLE and urlsplit(self._base_url).hostname not in _OPENAI
 
     def matching(self, typed: str) -> list[ModelGroup]:

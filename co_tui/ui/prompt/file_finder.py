@@ -12,8 +12,7 @@ from textual.screen import Screen
 from co_tui.folder_files import FolderWalk, modified_at
 from co_tui.paths import find_upwards
 from co_tui.ui.background import run_in_background
-from co_tui.ui.prompt.completion import CompletionOffer
-from co_tui.ui.prompt.file_matching import FileNames
+from co_tui.ui.prompt.completion import CompletionOffer, FileNames
 
 LISTING = "Listing files"
 ListResources = Callable[[], Awaitable[Mapping[str, str]]]

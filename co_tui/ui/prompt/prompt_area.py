@@ -19,8 +19,7 @@ from co_tui.session.file_references import NamedFile, NamedFiles, named_files
 from co_tui.session.slash import typed_command
 from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.completion import Choice, CompletionOffer, inserted
-from co_tui.ui.prompt.pasted import PastedTexts
-from co_tui.ui.prompt.pasting import PastingArea
+from co_tui.ui.prompt.pasting import PastedTexts, PastingArea
 from co_tui.ui.textual_internals import bindings_of
 
 MAX_GRAPHEME_CHARS = 64

@@ -23,15 +23,16 @@ from textual.message import Message
 
 from co_tui.ui.terminal.before_app import COLOUR_REPLY, is_dark_colour
 from co_tui.ui.terminal.column_keeper import with_fixed_columns
-from co_tui.ui.terminal.control_strings import (
+from co_tui.ui.terminal.paste_reader import (
     ESCAPE,
     HELD_ESCAPE_S,
     LONGEST_SEQUENCE_CHARS,
+    PASTE_BEGINS,
     SILENCE_S,
     STRING_BEGINS,
+    PasteReader,
     StringSkipper,
 )
-from co_tui.ui.terminal.paste_reader import PASTE_BEGINS, PasteReader
 from co_tui.ui.terminal.terminal_facts import is_job
 from co_tui.ui.textual_internals import LinuxDriverInternals, ParserInternals, set_parser, set_used
 
@@ -274,7 +275,7 @@ class QuietDriver(LinuxDriverInternals, linux_driver.LinuxDriver):
         has_screen = self.has_screen
         if has_screen:
             self.suspend_application_mode()
-        if self._asked_to_stop:  # unless continued meanwhile
+        if self._asked_to_stop:  # unless continued by now
             os.killpg(0, signal.SIGSTOP)
             self._asked_to_stop = False
         if has_screen:

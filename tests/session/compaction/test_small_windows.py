@@ -12,7 +12,7 @@ from co_tui.events import CompactionComplete, Event, ModelChange, SessionError, 
 from co_tui.session.compaction.decisions import is_thrashing
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
-from co_tui.settings.by_window import in_window
+from co_tui.settings.rules import in_window
 from tests.context.request.test_pipeline import LOADED
 from tests.support.provider import Provider, Reply
 from tests.support.small_windows import SmallWindowTalk, read_part, small_window_talk

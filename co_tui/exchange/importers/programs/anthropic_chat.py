@@ -105,4 +105,4 @@ def _time(record: Record) -> Any:
     return next((time for key in _TIMES if (time := read_time(record.get(key)))), None)
 
 
-IMPORTER: Final = DocumentImporter("Anthropic's chat format", recognises, load, ANY_CHAT)
+IMPORTERS: Final = (DocumentImporter("Anthropic's chat format", recognises, load, ANY_CHAT),)

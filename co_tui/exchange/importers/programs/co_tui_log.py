@@ -19,7 +19,7 @@ from co_tui.exchange.importers.importer import OWN, DocumentImporter
 
 NAME: Final = "co-tui"
 MAX_MISSING_EVENTS: Final = 10_000
-"""So many events may be missing; a number beyond that is no place in the log."""
+"""The most events that may be missing; a larger number is not a place in the log."""
 _KEYS: Final = frozenset({"session_id", "seq", "type", "timestamp", "version", "payload"})
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
@@ -94,4 +94,4 @@ def _title(log: tuple[Event, ...]) -> str:
     return title_of(next(filter(None, prompts), ""))
 
 
-IMPORTER: Final = DocumentImporter("co-tui", recognises, load, OWN)
+IMPORTERS: Final = (DocumentImporter("co-tui", recognises, load, OWN),)

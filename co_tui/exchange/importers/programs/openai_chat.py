@@ -139,4 +139,4 @@ def _split(content: Any) -> tuple[str, list[BinaryContent]]:
     return content_text(without_files(content)), images
 
 
-IMPORTER: Final = DocumentImporter("OpenAI's chat format", recognises, load, ANY_CHAT)
+IMPORTERS: Final = (DocumentImporter("OpenAI's chat format", recognises, load, ANY_CHAT),)

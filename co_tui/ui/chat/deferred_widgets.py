@@ -21,7 +21,7 @@ from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.widgets.key_line import ChatKeys
 
 
-class LateWidgets:
+class DeferredWidgets:
     """Both gauges, the timeline, the compacting indicator, completions and the key line."""
 
     def __init__(self, finder: FileFinder) -> None:

@@ -17,7 +17,7 @@ TITLE_CHARS: Final = 72
 _REFUSED: Final = "refused"
 
 
-class BroughtTally:
+class CopyTally:
     """What came of all sessions so far; `done` is the word for it, as in `12 sessions restored`."""
 
     def __init__(self, done: str, total: int, *, as_json: bool) -> None:
@@ -26,7 +26,7 @@ class BroughtTally:
         self.stored: list[str] = []
         """The ids of those that are in the store now."""
         self.same: list[str] = []
-        """The ids of those that are no forks: they are the same session on both sides."""
+        """The ids of those that are not forks: they are the same session on both sides."""
         self._reported = time.monotonic()
 
     def count(self, brought: BroughtSession) -> None:

@@ -28,7 +28,7 @@ class Visit(NamedTuple):
     environ: dict[str, str]
 
 
-class LivingApps:
+class RunningApps:
     """Starts apps, finds them for pages that come back, and ends those that no page came back to."""
 
     def __init__(

@@ -155,7 +155,7 @@ class LastingSocket extends EventTarget {
     this.findOut();
   }
 
-  // A server that was started anew may have another address, which only the person who started it knows.
+  // A server that was restarted may have another address, which only the person who started it knows.
   async findOut() {
     const answer = await window.fetch(pageRoot(), { cache: "no-store" }).catch(() => null);
     if (answer !== null && answer.status === 403 && this.socket === null) {

@@ -13,10 +13,10 @@ import aiohttp
 import pytest
 from aiohttp import WSMsgType, web
 
-from co_tui.headless.web import living_apps
-from co_tui.headless.web.living_apps import LivingApps
+from co_tui.headless.web import running_apps
 from co_tui.headless.web.open_page import Closed
 from co_tui.headless.web.page_server import PageServer
+from co_tui.headless.web.running_apps import RunningApps
 from co_tui.headless.web.served_app import AppCommand
 from tests.support.waiting import PATIENCE_S, until
 
@@ -106,7 +106,7 @@ async def serving(left: Path, keep_s: float = 1800.0) -> AsyncIterator[Web]:
     """Apps write to `left` what was typed into them, when they end in order."""
     clock = Clock()
     command = AppCommand((sys.executable, "-S", str(STUB), str(left)), {})
-    server = PageServer(LivingApps(command, keep_s, clock.sleep), "127.0.0.1", 0, hosts=frozenset())
+    server = PageServer(RunningApps(command, keep_s, clock.sleep), "127.0.0.1", 0, hosts=frozenset())
     runner = web.AppRunner(await server.application(), access_log=None)
     await runner.setup()
     try:
@@ -293,7 +293,7 @@ async def test_with_no_time_to_live_on_an_app_ends_with_its_page(left: Path) -> 
 
 
 async def test_the_app_left_first_makes_room(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(living_apps, "MAX_APPS", 2)
+    monkeypatch.setattr(running_apps, "MAX_APPS", 2)
     async with serving(left) as pages:
         browser = await pages.browser()
         for number, name in enumerate(("one", "two"), 1):

@@ -1,12 +1,34 @@
-"""Textual's text area with a failure of its undo fixed; it keeps any text as it is and draws it inert."""
+"""A list and a text area that survive the clicks and keys on which Textual's own fail."""
 
-from typing import overload
+from contextlib import suppress
+from typing import Any, overload
 
-from textual.widgets import TextArea
+from textual.events import Click
+from textual.widgets import OptionList, TextArea
 from textual.widgets.text_area import Document, DocumentNavigator, EditResult, Location, WrappedDocument
 
 from co_tui.inert import inert
-from co_tui.ui.textual_internals import TextAreaInternals
+from co_tui.ui.textual_internals import TextAreaInternals, limit_drawn_options
+
+
+class SafeList(OptionList):
+    """Textual fails on a click whose option is gone by then, and on paging in a list without height."""
+
+    def __init__(self, *content: Any, **options: Any) -> None:
+        super().__init__(*content, **options)
+        limit_drawn_options(self)
+
+    def action_page_up(self) -> None:
+        with suppress(KeyError):
+            super().action_page_up()  # type: ignore[no-untyped-call]  # Textual gives it no types
+
+    def action_page_down(self) -> None:
+        with suppress(KeyError):
+            super().action_page_down()  # type: ignore[no-untyped-call]  # Textual gives it no types
+
+    def on_click(self, event: Click) -> None:
+        if (event.style.meta.get("option") or 0) >= self.option_count:
+            event.prevent_default()
 
 
 def with_newlines(text: str) -> str:
@@ -50,7 +72,7 @@ class RawDocument(Document):
         return EditResult(end_location, replaced)
 
 
-class SteadyTextArea(TextAreaInternals, TextArea):
+class SafeTextArea(TextAreaInternals, TextArea):
     """Holds the text as it is and draws it inert. Undo works also where it removes the line that the cursor is on."""
 
     def use_document(self, text: str) -> None:
