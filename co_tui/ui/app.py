@@ -135,7 +135,7 @@ class CoTui(AppInternals, CommandMenus):
 
     async def _dispatch_input(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            if self.screen is self.chat and self.chat.intercept(event):
+            if self.screen is self.chat and self.chat.questions.intercept(event):
                 return
             if isinstance(event, events.Paste) and self.focused is not self.chat.prompt:
                 event.text = self._for_field(event.text)
@@ -184,7 +184,7 @@ class CoTui(AppInternals, CommandMenus):
 
     async def chat_mounted(self) -> None:
         """Show the stored session and paint; only then mount the remaining widgets and load the engine."""
-        self.chat.set_renderer(self.renderer)
+        self.chat.transcript.set_renderer(self.renderer)
         await self.controller.show_first()
         self._forward_early_keys()
         painted = guarded_callback(self, "Starting", self._painted)
@@ -313,7 +313,7 @@ class CoTui(AppInternals, CommandMenus):
 
     # These two are dispatched by name: the driver's modules are imported only in a terminal.
     def on_paste_arriving(self, event: "PasteArriving") -> None:
-        self.chat.show_pasting(event.chars)
+        self.chat.status.show_pasting(event.chars)
         if event.dropped_chars:
             self.notify(f"Paste too long: the last {event.dropped_chars:,} characters were dropped.", timeout=8)
 
@@ -334,4 +334,4 @@ class CoTui(AppInternals, CommandMenus):
     def _update_look(self) -> None:
         self.renderer = renderer_for(self.current_theme, draws_images=self.appearance.draws_images)
         if self.chat.is_mounted:
-            self.chat.set_renderer(self.renderer)
+            self.chat.transcript.set_renderer(self.renderer)

@@ -7,7 +7,7 @@ from co_tui.ui.prompt.external_editor import EditorError
 
 @command("editor")
 async def editor(host: CommandHost, _: str) -> None:
-    before = host.view.draft
+    before = host.view.prompt.whole
     try:
         after = await host.edit_elsewhere(before)
     except EditorError as trouble:

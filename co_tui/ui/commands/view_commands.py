@@ -24,7 +24,7 @@ async def timeline(host: CommandHost, _: str) -> None:
 
 @command("folds")
 async def folds(host: CommandHost, _: str) -> None:
-    host.view.toggle_folds()
+    host.view.transcript.toggle_all()
 
 
 @command("find")

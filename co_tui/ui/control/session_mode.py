@@ -57,7 +57,7 @@ class Modes:
             if skipped:
                 mode = MODES[(MODES.index(mode) + 1) % len(MODES)]
             await self._switch(mode)
-        self._chat.show_mode_line(f"{skipped} Now: {mode}" if skipped else mode_line(mode))
+        self._chat.status.show_mode_line(f"{skipped} Now: {mode}" if skipped else mode_line(mode))
 
     async def switch(self, mode: str) -> None:
         """Raises `CommandFailed`."""
@@ -67,7 +67,7 @@ class Modes:
             if mode == AUTO and (trouble := await self._sandbox.trouble()):
                 raise CommandFailed(f"Mode {AUTO} needs a sandbox, which does not start here: {trouble}.")
             await self._switch(mode)
-        self._chat.show_mode_line(mode_line(mode))
+        self._chat.status.show_mode_line(mode_line(mode))
 
     def _is_refused_at_home(self, mode: str) -> bool:
         return mode not in offered_modes(at_home=self._launch().at_home)
@@ -109,7 +109,7 @@ class Modes:
         self._waiting = ""
 
     def show(self) -> None:
-        self._chat.show_mode(self.current)
+        self._chat.status.show_mode(self.current)
 
 
 async def _switch_session(session: "Session", mode: str) -> None:

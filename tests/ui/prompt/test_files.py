@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from co_tui.ui.app import CoTui
+from co_tui.ui.chat.deferred_widgets import Completions
 from co_tui.ui.prompt.completion import MAX_FOUND, CompletionOffer, FileNames
-from co_tui.ui.prompt.completion_list import Completions
 from co_tui.ui.prompt.file_finder import find_files
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, until
