@@ -54,7 +54,7 @@ LIGHT = (
     "co_tui.store.sqlite.writer",
     "co_tui.settings",
     "co_tui.cli",
-    "co_tui.commands",
+    "co_tui.cli.commands",
     "co_tui.session.state.session_state",
     "co_tui.session.approvals.questions",
     "co_tui.session.file_references",

@@ -18,7 +18,7 @@ from co_tui.settings.rules import (
 )
 
 if TYPE_CHECKING:
-    from co_tui.settings.policy_code import PolicyCode
+    from co_tui.settings.policies.policy_code import PolicyCode
 
 MOST_TOKENS: Final = 1_000_000_000
 MOST_CHARS: Final = 1_000_000_000

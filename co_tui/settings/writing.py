@@ -12,7 +12,7 @@ from co_tui.settings.hook_entries import hooks_as_table
 from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import SOURCE_SEPARATOR, Loaded
 from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, read_permissions, rule_for
-from co_tui.settings.policy_files import read_policy
+from co_tui.settings.policies.policy_files import read_policy
 from co_tui.settings.rules import ByWindow, SettingsError, quoted, table_in
 
 KEY_PREFIX: Final = "keys."

@@ -25,7 +25,7 @@ from co_tui.exchange.intake.take_in import Outcome, TakenIn, is_stored, look_up_
 from co_tui.paths import Paths, path_text, replaced_atomically
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import LIMIT_BYTES, parsed
-from co_tui.settings.policy_files import built_in_names
+from co_tui.settings.policies.policy_files import built_in_names
 from co_tui.settings.rules import SettingsError
 from co_tui.store.port import Store
 

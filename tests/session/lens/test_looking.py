@@ -13,7 +13,7 @@ from co_tui.session.checkout import repository_branch_of, repository_of
 from co_tui.session.session import Session
 from co_tui.session.tools.folder.folder_tools import FolderFiles
 from co_tui.session.turns.turn import Outcome
-from co_tui.settings.agent_files import read_project_agents
+from co_tui.settings.markdown.agent_files import read_project_agents
 from co_tui.ui.prompt.file_finder import find_files
 from tests.support.approving import YES, Person, left
 from tests.support.harmless_folders import HARMLESS

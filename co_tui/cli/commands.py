@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from co_tui import stored_commands  # noqa: F401 - registers its commands
-from co_tui.command_call import FUNCTIONS, CommandCall, command, silence_libraries, under_policy_of
+from co_tui.cli import stored_commands  # noqa: F401 - registers its commands
+from co_tui.cli.command_call import FUNCTIONS, CommandCall, command, silence_libraries, under_policy_of
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
 from co_tui.headless.stopping import restore_signals
 from co_tui.inert import one_line

@@ -8,10 +8,10 @@ from co_tui.inert import one_line
 from co_tui.paths import Paths, path_text
 from co_tui.settings.all_settings import about, rules
 from co_tui.settings.files import read_table, read_text
-from co_tui.settings.policy_code import PolicyCode, read_code, refuse_others, table_of
+from co_tui.settings.policies.policy_code import PolicyCode, read_code, refuse_others, table_of
 from co_tui.settings.rules import SettingsError, quoted
 
-BUILT_IN: Final = Path(__file__).parents[1] / "context" / "policies"
+BUILT_IN: Final = Path(__file__).parents[2] / "context" / "policies"
 PEERS: Final = BUILT_IN / "peers"
 """The ways of other programs."""
 TOML: Final = ".toml"

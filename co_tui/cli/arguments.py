@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from co_tui import __version__
-from co_tui.cli_commands import COMMANDS, HOST_OPTIONS, MODEL_OPTIONS, RESUME_OPTIONS, OneOf, Option
+from co_tui.cli.cli_commands import COMMANDS, HOST_OPTIONS, MODEL_OPTIONS, RESUME_OPTIONS, OneOf, Option
 from co_tui.headless.output import WRONG_USAGE, put, say
 from co_tui.inert import one_line
 from co_tui.nearest import nearest

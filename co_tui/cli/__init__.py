@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from co_tui.agent.permissions.obeyed import is_home_or_above
-from co_tui.command_call import CommandCall
-from co_tui.commands import run_command
+from co_tui.cli.command_call import CommandCall
+from co_tui.cli.commands import run_command
 from co_tui.headless.output import (
     DONE,
     FAILED,
@@ -35,7 +35,7 @@ from co_tui.store.store_errors import StoreError
 from co_tui.trust import Trust
 
 if TYPE_CHECKING:
-    from co_tui.command_call import Options
+    from co_tui.cli.command_call import Options
     from co_tui.session.host.remote_host import RemoteHost
 
 
@@ -96,7 +96,7 @@ def _options(arguments: Sequence[str]) -> "Options":
     """Parse the arguments. Opening the app, the usual case, skips the parser, which is slow to import."""
     if not arguments or list(arguments) == ["--continue"]:
         return SimpleNamespace(command=None, resume=None, resume_latest=bool(arguments))
-    from co_tui.arguments import parse
+    from co_tui.cli.arguments import parse
 
     return parse(arguments)
 

@@ -12,10 +12,10 @@ from co_tui.actions import COMMANDS
 from co_tui.inert import one_line
 from co_tui.paths import is_inside, path_text
 from co_tui.record import Record
-from co_tui.settings.agent_files import INHERITED
-from co_tui.settings.command_text import shell_lines
 from co_tui.settings.files import definition_folders, link_out_problem, read_text
-from co_tui.settings.front_matter import FENCE, read_front_matter
+from co_tui.settings.markdown.agent_files import INHERITED
+from co_tui.settings.markdown.command_text import shell_lines
+from co_tui.settings.markdown.front_matter import FENCE, read_front_matter
 from co_tui.settings.rules import EMBEDDED, SettingsError
 
 PROJECT_FOLDERS: Final = (".agents/commands", ".claude/commands")

@@ -3,14 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from co_tui.command_call import CommandCall, command, silence_libraries, stored_row, under_policy_of
+from co_tui.cli.command_call import CommandCall, command, silence_libraries, stored_row, under_policy_of
 from co_tui.headless.output import WRONG_USAGE, say
 from co_tui.open_store import open_store
 from co_tui.settings.all_settings import check
 from co_tui.settings.rules import SettingsError
 
 if TYPE_CHECKING:
-    from co_tui.command_call import Options
+    from co_tui.cli.command_call import Options
 
 SQLITE = "sqlite:"
 """In place of a URL: the file in the data folder."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from co_tui.paths import PROJECT_FILE, find_upwards, is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.files import definition_folders, link_out_problem, parsed, read_text
-from co_tui.settings.front_matter import read_front_matter
+from co_tui.settings.markdown.front_matter import read_front_matter
 from co_tui.settings.rules import DELEGATE_CONTEXTS, EMBEDDED, SettingsError, quoted
 
 PROJECT_FOLDERS: Final = (".agents/agents", ".claude/agents", ".codex/agents")
