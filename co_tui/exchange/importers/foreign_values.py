@@ -138,11 +138,7 @@ def readable(value: Any) -> str:
 def _is_blocks(value: Any) -> bool:
     """Whether it is a block, or texts and blocks only; other data is read as JSON."""
     each = value if isinstance(value, list) else [value]
-    return all(isinstance(one, str) or _is_block(one) for one in each)
-
-
-def _is_block(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("type"), str)
+    return all(isinstance(one, str) or (isinstance(one, dict) and isinstance(one.get("type"), str)) for one in each)
 
 
 def count(record: Any, *keys: str) -> int:

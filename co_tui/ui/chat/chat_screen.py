@@ -148,14 +148,11 @@ class ChatScreen(ChatRequests):
             self._finding = None
             self.prompt.focus()
         self.feed.show(builder)
-        self._welcome = None if builder.blocks else self._welcomed()
+        self._welcome = None if builder.blocks else self.feed.note(self._welcome_text(), "welcome")
         if self._late is not None:
             self._late.show_session(state)
             self.status.show_compacting(False)
         self.show_state(state)
-
-    def _welcomed(self) -> Block:
-        return self.feed.note(self._welcome_text(), "welcome")
 
     def _welcome_text(self) -> str:
         cwd, is_embedded = self._launch.cwd, self._model == EMBEDDED

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import App
 
-from co_tui.agent.local import embedded
+from co_tui.agent.local import embedded, embedded_fetch
 from co_tui.agent.local.embedded import DOWNLOAD_MB
-from co_tui.agent.local.embedded_fetch import fetch
 from co_tui.agent.models import usual_servers
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.agent.wire.model_errors import ModelUnusable
@@ -177,7 +176,7 @@ class EmbeddedOffer(Offer):
 
     async def _fetch(self) -> None:
         launch = self._controller.launch
-        await fetch(launch.paths.models, launch.environ, self._progressed)
+        await embedded_fetch.fetch(launch.paths.models, launch.environ, self._progressed)
 
     def _cancel(self) -> None:
         if (task := self._controller.backend.fetching) is not None:

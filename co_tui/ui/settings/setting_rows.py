@@ -60,7 +60,7 @@ def setting_rows(loaded: Loaded, unused: Mapping[str, str], paths: Paths) -> lis
             group=group,
             value=value_text(origin.value),
             default=value_text(getattr(defaults, name)),
-            source=_source_text(origin.source, paths),
+            source=origin.source.replace(str(paths.config_file), paths.config_file.name),
             sentence=sentence,
             allowed=inert(f"one of {', '.join(choices)}") if name == "policy" else rule.allowed,
             choices=tuple(choices),
@@ -69,10 +69,6 @@ def setting_rows(loaded: Loaded, unused: Mapping[str, str], paths: Paths) -> lis
 
     # The context group starts with the policy, although its settings differ in who may set them.
     return sorted((row(name) for name in rules()), key=lambda row: row.group == "context" and needs_trust(row.name))
-
-
-def _source_text(source: str, paths: Paths) -> str:
-    return source.replace(str(paths.config_file), paths.config_file.name)
 
 
 def setting_line(row: SettingRow, width: int) -> Content:
