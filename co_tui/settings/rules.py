@@ -177,8 +177,8 @@ def text(allowed: str = "a text") -> Rule:
     return Rule(allowed, read)
 
 
-def address(otherwise: str, what: str, *words: str) -> Rule:
-    """An HTTP address, the word `otherwise`, or another of some words."""
+def address(default: str, what: str, *words: str) -> Rule:
+    """An HTTP address, the default, or one of some words."""
 
     def read(value: object) -> object:
         if not isinstance(value, str):
@@ -186,17 +186,16 @@ def address(otherwise: str, what: str, *words: str) -> Rule:
         from urllib.parse import urlsplit  # as slow to import as everything else here, and rarely needed
 
         value = value.strip()
-        parts = (
-            urlsplit(value) if value not in (otherwise, *words) else None
-        )  # raises ValueError for odd brackets and ports
+        # Raises ValueError for odd brackets and ports.
+        parts = urlsplit(value) if value not in (default, *words) else None
         if parts is not None and (parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0):
             raise ValueError
         return value
 
-    return Rule(f"{', '.join((otherwise or 'empty', *words))}, or the http:// or https:// address of {what}", read)
+    return Rule(f"{', '.join((default or 'empty', *words))}, or the http:// or https:// address of {what}", read)
 
 
-def model_string(otherwise: str) -> Rule:
+def model_string(default: str) -> Rule:
     """A known provider and any model name."""
 
     def read(value: object) -> object:
@@ -211,7 +210,7 @@ def model_string(otherwise: str) -> Rule:
 
     return Rule(
         "PROVIDER:NAME such as anthropic:claude-sonnet-5 (providers: "
-        f"{', '.join(MODEL_PREFIXES[:8])}, …), {GGUF}:PATH, {EMBEDDED}, or empty for {otherwise}",
+        f"{', '.join(MODEL_PREFIXES[:8])}, …), {GGUF}:PATH, {EMBEDDED}, or empty for {default}",
         read,
     )
 
@@ -254,7 +253,7 @@ def host_names() -> Rule:
     return Rule("a list of host names, such as wiki.example.com; or none", read)
 
 
-def nothing_or(otherwise: str, *words: str) -> Rule:
+def nothing_or(default: str, *words: str) -> Rule:
     """Empty, or one of the words."""
 
     def read(value: object) -> object:
@@ -262,7 +261,7 @@ def nothing_or(otherwise: str, *words: str) -> Rule:
             raise ValueError
         return value
 
-    return Rule(f"empty for {otherwise}, or one of {', '.join(words)}", read, ("", *words))
+    return Rule(f"empty for {default}, or one of {', '.join(words)}", read, ("", *words))
 
 
 def table_in(value: object) -> object:

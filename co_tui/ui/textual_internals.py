@@ -186,7 +186,7 @@ async def run_binding(app: "AnyApp", key: str) -> bool:
 
 
 def replace_line_filters(app: "AnyApp", replace: "Callable[[Sequence[LineFilter]], Sequence[LineFilter]]") -> None:
-    """Filter drawn lines otherwise."""
+    """Filter drawn lines by other filters."""
     app._filters[:] = replace(app._filters)
 
 

@@ -84,7 +84,7 @@ class ToolUse:
         return result_summary(self.tool, self.arguments, self.result, self.stage, self.diff)
 
     @property
-    def is_shown_otherwise(self) -> bool:
+    def is_shown_elsewhere(self) -> bool:
         """Whether its effect is an entry of its own: the plan."""
         return self.tool == "write_plan" and self.result is not None and not self.failed
 
@@ -165,7 +165,7 @@ class _StoryBuilder:
             story.began = story.began or event.timestamp
             story.ended = event.timestamp
             self._add_event(event)
-        entries = (entry for entry in story.entries if not (isinstance(entry, ToolUse) and entry.is_shown_otherwise))
+        entries = (entry for entry in story.entries if not (isinstance(entry, ToolUse) and entry.is_shown_elsewhere))
         story.entries = list(entries)
         return story
 

@@ -68,17 +68,17 @@ class ServerOffer(Offer):
         chat: ChatScreen,
         controller: SessionController,
         run: Callable[[str, str], None],
-        otherwise: Callable[[], None],
+        nothing_found: Callable[[], None],
     ) -> None:
-        """`run` runs a command; `otherwise` is called when there is nothing to offer."""
+        """`run` runs a command; `nothing_found` is called when there is nothing to offer."""
         super().__init__(app, chat, controller)
-        self._run, self._otherwise = run, otherwise
+        self._run, self._nothing_found = run, nothing_found
 
     async def look(self) -> None:
         """Offer the first model found, unless another model was chosen, or the offer was declined before."""
         found = [] if self._is_settled else await self._found()
         if not found or self._is_settled:
-            self._otherwise()
+            self._nothing_found()
             return
         self._ask(found)
 
@@ -119,7 +119,7 @@ class ServerOffer(Offer):
             self._run("model", "")
         else:
             self._answers.put(SERVER_ANSWERED, 1)
-            self._otherwise()
+            self._nothing_found()
 
 
 class EmbeddedOffer(Offer):

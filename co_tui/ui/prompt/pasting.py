@@ -138,12 +138,12 @@ class PastingArea(SafeTextArea):
         else:
             self.attach_image(data)
 
-    def _paste_text(self, otherwise: str) -> None:
+    def _paste_text(self, warning: str) -> None:
         """Paste the text that was copied in co-tui; without one, say why nothing is pasted."""
         if self.app.clipboard:
             self._insert(self._pasted.fold(self.app.clipboard), *self.selection)
         else:
-            self.notify(otherwise, severity="warning", timeout=6, markup=False)
+            self.notify(warning, severity="warning", timeout=6, markup=False)
 
     def attach_image(self, data: bytes) -> None:
         """Insert the marker of an image, which is sent with the prompt."""

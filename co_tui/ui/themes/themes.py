@@ -272,7 +272,7 @@ def without_colours(filters: Sequence[LineFilter]) -> Sequence[LineFilter]:
 
 
 def with_readable_dim(filters: Sequence[LineFilter]) -> Sequence[LineFilter]:
-    """The app's line filters otherwise; before Textual's own, which dims text whatever its background."""
+    """The app's line filters with ours before Textual's own, which dims text whatever its background."""
     return [_READABLE_DIM, *filters]
 
 

@@ -51,7 +51,7 @@ def _session(name: str, records: list[Record], document: Document) -> ImportedSe
     )
 
 
-def _events(records: list[Record], otherwise: str) -> Iterator[Event]:
+def _events(records: list[Record], default_time: str) -> Iterator[Event]:
     """Those that are events, each later than the one before."""
     last = lost = 0
     for record in records:
@@ -65,7 +65,7 @@ def _events(records: list[Record], otherwise: str) -> Iterator[Event]:
         if isinstance(seq, int) and last < seq <= last + 1 + MAX_MISSING_EVENTS - lost and is_durable(event.fact):
             lost += seq - last - 1
             last = seq
-            time = event.timestamp if read_time(event.timestamp) else otherwise
+            time = event.timestamp if read_time(event.timestamp) else default_time
             yield event.but(timestamp=time)
 
 
