@@ -101,11 +101,7 @@ class CoTui(AppInternals, CommandMenus):
         self.failures: list[str] = []
         """Background failures so far, as sentences."""
         self._leaving = Leaving(self, self.chat, self.controller)
-        self._on_hold = KeysOnHold(
-            lambda: not self.screen_stack or self.screen.is_mounted,
-            self._dispatch_input,
-            lambda giving: run_in_background(self, "This key", giving, group="keys"),
-        )
+        self._on_hold = KeysOnHold(self, self._dispatch_input)
 
     # Starting
 
