@@ -46,7 +46,7 @@ def _one(key: str) -> str:
 
 
 def key_pressed(key: str) -> str:
-    """The name of a key in bindings; empty for several keys, or for a symbol that is no key."""
+    """The name of a key in bindings; empty for several keys, or for a symbol that is not a key."""
     if " " in key or "," in key or not key:
         return ""
     if "+" in key:

@@ -58,11 +58,13 @@ def opened_database(
         return
     import tempfile
 
-    with tempfile.TemporaryDirectory(prefix="co-tui-") as folder:
-        with SqliteStore(locate({"CO_TUI_HOME": folder}), partial(_sync, paths, environ, database)) as store:
-            store.sync.complete()
-            yield store
-            store.sync.complete()
+    with (
+        tempfile.TemporaryDirectory(prefix="co-tui-") as folder,
+        SqliteStore(locate({"CO_TUI_HOME": folder}), partial(_sync, paths, environ, database)) as store,
+    ):
+        store.sync.complete()
+        yield store
+        store.sync.complete()
 
 
 def _sync(paths: Paths, environ: Mapping[str, str], database: str, store: SqliteStore) -> "ServerSync":

@@ -12,7 +12,7 @@ from co_tui.events import Event, StreamDelta
 from co_tui.events.partial_reply import DraftPiece
 from co_tui.session.recorder import Listener
 from co_tui.session.turns.reply_draft import Draft
-from co_tui.ui.gauge.streamed_reply import StreamedReply
+from co_tui.ui.gauge.gauge_widget import StreamedReply
 from co_tui.ui.transcript.stream_pace import StreamPace
 
 JUST_STARTED_S = 0.001

@@ -54,7 +54,7 @@ LIGHT = (
     "co_tui.store.sqlite.writer",
     "co_tui.settings",
     "co_tui.cli",
-    "co_tui.commands",
+    "co_tui.cli.commands",
     "co_tui.session.state.session_state",
     "co_tui.session.approvals.questions",
     "co_tui.session.file_references",
@@ -87,8 +87,8 @@ def test_the_first_paint_knows_the_table_of_commands_but_none_of_them() -> None:
     assert "co_tui.ui.keys.command_table" in loaded
     later = (
         "co_tui.ui.commands",
-        "co_tui.ui.command_host",
-        "co_tui.ui.chat.late_widgets",
+        "co_tui.ui.commands.host",
+        "co_tui.ui.chat.deferred_widgets",
         "co_tui.ui.gauge.gauge_widget",
     )
     assert not [name for name in loaded if name.startswith(later)]

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from co_tui.arguments import _parser
+from co_tui.cli.arguments import _parser
 from co_tui.ui.keys.command_table import COMMANDS
 from tests import lab_reference
 

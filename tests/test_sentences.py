@@ -30,7 +30,7 @@ ALL = tuple(each for each in sentences() if each.file not in TABLES)
 def test_the_list_has_every_kind_of_sentence() -> None:
     kinds = {each.kind for each in ALL}
     assert kinds == {"notice", "help", "setting", "label", "error", "text"} and len(ALL) > 1_000
-    assert {"co_tui/arguments.py", "co_tui/headless/doctor.py", "co_tui/settings/all_settings.py"} <= {
+    assert {"co_tui/cli/arguments.py", "co_tui/headless/doctor.py", "co_tui/settings/all_settings.py"} <= {
         each.file for each in ALL
     }
 

@@ -7,9 +7,9 @@ from typing import Any
 from co_tui.events.triggers import Trigger
 from co_tui.record import Record
 from co_tui.settings import ContextSettings, PolicyCode, Settings, check
-from co_tui.settings.by_window import ByWindow
 from co_tui.settings.files import read_table
-from co_tui.settings.policy_files import BUILT_IN
+from co_tui.settings.policies.policy_files import BUILT_IN
+from co_tui.settings.rules import ByWindow
 
 
 class CompactionRule(StrEnum):

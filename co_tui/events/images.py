@@ -1,13 +1,24 @@
 """Images inside stored messages."""
 
 import base64
+import struct
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from co_tui.events.facts.base import Json
 from co_tui.events.stored_messages import MEDIA_TYPE_CHARS, attached_name, file_label, media_type_of, text_of
 from co_tui.inert import one_line
+
+MOST_IMAGE_BYTES: Final = 5_000_000
+"""The most that providers accept."""
+_STARTS: Final = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+_FRAME_MARKERS: Final = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
 
 _STANDARD_ALPHABET = str.maketrans("-_", "+/")
 
@@ -65,4 +76,62 @@ def attached_image(message: Json, file: Json) -> StoredImage | None:
         for item, following in pairwise(content if isinstance(content, list) else ()):
             if item is file:
                 return image_of(following)
+    return None
+
+
+def image_type(beginning: bytes) -> str:
+    """The media type of an image that models accept, by its first bytes; empty for anything else."""
+    if beginning[:4] == b"RIFF" and beginning[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for start, kind in _STARTS if beginning.startswith(start)), "")
+
+
+def sendable_type(data: bytes) -> str:
+    """The media type of an image that can be sent as it is: known type, readable size, not too large; else empty."""
+    size = image_size(data) if len(data) <= MOST_IMAGE_BYTES else None
+    return image_type(data) if size and all(size) else ""
+
+
+def image_size(data: bytes) -> tuple[int, int] | None:
+    """Width and height in pixels from the header of a PNG, JPEG, GIF or WebP; None if unreadable."""
+    try:
+        if data.startswith(b"\x89PNG\r\n\x1a\n"):
+            width, height = struct.unpack_from(">II", data, 16)
+            return width, height
+        if data.startswith((b"GIF87a", b"GIF89a")):
+            width, height = struct.unpack_from("<HH", data, 6)
+            return width, height
+        if data.startswith(b"RIFF") and data[8:12] == b"WEBP":
+            return _webp_size(data)
+        if data.startswith(b"\xff\xd8"):
+            return _jpeg_size(data)
+    except struct.error:  # cut short
+        return None
+    return None
+
+
+def _webp_size(data: bytes) -> tuple[int, int] | None:
+    match data[12:16]:
+        case b"VP8X":
+            wide, high = data[24:27], data[27:30]
+            return int.from_bytes(wide, "little") + 1, int.from_bytes(high, "little") + 1
+        case b"VP8L":
+            (bits,) = struct.unpack_from("<I", data, 21)
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8 ":
+            width, height = struct.unpack_from("<HH", data, 26)
+            return width & 0x3FFF, height & 0x3FFF
+        case _:
+            return None
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int] | None:
+    """From the frame header, skipping the segments before it."""
+    offset = 2
+    while offset + 9 <= len(data) and data[offset] == 0xFF:
+        marker, length = struct.unpack_from(">BH", data, offset + 1)
+        if marker in _FRAME_MARKERS:
+            height, width = struct.unpack_from(">HH", data, offset + 5)
+            return width, height
+        offset += 2 + length
     return None

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic_ai.messages import BinaryContent
 
-from co_tui.events.image_bytes import MOST_IMAGE_BYTES, sendable_type
+from co_tui.events.images import MOST_IMAGE_BYTES, sendable_type
 
 _DATA_URL: Final = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
 _WEB: Final = ("http://", "https://")

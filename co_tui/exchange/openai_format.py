@@ -150,7 +150,7 @@ def _cached(usage: dict[str, Any]) -> int:
 
 
 def _tokens(usage: dict[str, Any], key: str) -> int:
-    """What a provider reported. Raises ValueError for what is no count of tokens."""
+    """What a provider reported. Raises ValueError for what is not a count of tokens."""
     tokens = usage.get(key) or 0
     if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not 0 <= tokens <= MAX_TOKENS:
         raise ValueError(f"{key} is {one_line(json.dumps(tokens), 40)}, not a number from 0 to {MAX_TOKENS:,}")

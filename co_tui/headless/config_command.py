@@ -2,6 +2,8 @@
 
 from co_tui import settings
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, put, say, table
+from co_tui.session.history.learned_limits import forget_limits
+from co_tui.session.synced_files import SyncedFiles
 from co_tui.settings import Loaded, SettingsError
 
 
@@ -24,9 +26,6 @@ def config(context: CommandContext, key: str | None, value: str | None) -> int:
         return WRONG_USAGE
     caveat = settings.caveat(key, context.loaded, context.paths)
     if key == "context_window":
-        from co_tui.session.history.learned_limits import forget_limits
-        from co_tui.session.synced_files import SyncedFiles
-
         changed = SyncedFiles(context.paths, context.store.sync.files).limits_changed
         caveat += forget_limits(context.paths.state, changed)
     say(f"{done}{caveat}")

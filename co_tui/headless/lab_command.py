@@ -8,17 +8,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from co_tui.agent.model_messages import read_messages
-from co_tui.agent.models.open_model import ModelConfig
+from co_tui.agent.models.open_model import ModelConfig, ModelHandle, open_model, recorded_window
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
+from co_tui.events.triggers import Trigger
 from co_tui.events.wording import percent
 from co_tui.exchange.openai_format import BadInput, Conversation, load
 from co_tui.headless.lab_jobs import Progress, ReplayFailed, Replays, run_in_processes
-from co_tui.headless.lab_model import CountedSummaries
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, put, put_json, say, table
 from co_tui.headless.sessions.show_command import load_state
+from co_tui.lab.report.page import Replayed, report_page
 from co_tui.lab.results import PolicyResult
 from co_tui.paths import Paths, write_atomically
+from co_tui.session.compaction.model_summaries import ModelSummaries
+from co_tui.session.compaction.summaries import OFFLINE, Summary, SummaryRequest
 from co_tui.session.history.learned_ratios import Ratios
 from co_tui.session.synced_files import RATIOS_FILE
 from co_tui.settings import Loaded, Settings, policy_label
@@ -40,8 +43,6 @@ def window_of(tokens: int | None, model: str | None) -> Window:
     if tokens:
         return Window(tokens=tokens, known=True)
     if model:
-        from co_tui.agent.models.open_model import recorded_window
-
         if (found := recorded_window(model)) is not None:
             return Window(tokens=found, known=True)
         say(f"The window of {model} is unknown; assuming {FALLBACK_WINDOW_TOKENS:,} tokens.")
@@ -157,8 +158,6 @@ async def _run_here(replays: Replays, options: LabOptions, progress: Progress) -
 
 
 def _write_report(results: Sequence[PolicyResult], options: LabOptions) -> int:
-    from co_tui.lab.report.page import Replayed, report_page
-
     assert options.report is not None
     summariser = options.model or "the offline summariser"
     page = report_page(results, Replayed(options.source, options.window.tokens, options.ratio, summariser))
@@ -203,3 +202,38 @@ def _row(result: PolicyResult) -> tuple[str, ...]:
         f"${total.summary_cost:.2f}",
         f"{total.breaches:,}",
     )
+
+
+class CountedSummaries:
+    """Summaries by a model, with what came of them."""
+
+    def __init__(self, model: ModelHandle, timeout_s: float) -> None:
+        self._model = model
+        self._summaries = ModelSummaries(model, timeout_s=timeout_s, is_used_meanwhile=False)
+        self._by_model = self._offline = 0
+        self._cost = 0.0
+        self._note = ""
+
+    @classmethod
+    async def open(cls, name: str, config: ModelConfig, timeout_s: float) -> "CountedSummaries":
+        """Raises `ModelUnusable`."""
+        return cls(await open_model(name, config), timeout_s)
+
+    async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
+        summary = await self._summaries.write(request, trigger)
+        if summary.by == OFFLINE:
+            self._offline, self._note = self._offline + 1, summary.note or self._note
+        else:
+            self._by_model += 1
+        self._cost += request.bill.cost or 0.0
+        return summary
+
+    def report(self) -> str:
+        """What came of it, in a sentence."""
+        why = f" (last: {self._note})" if self._note else ""
+        offline = f", {self._offline} by the offline summariser{why}" if self._offline else ""
+        price = f" Cost: ${self._cost:.4f}." if self._cost else ""
+        return f"{self._by_model} summaries by {self._model.name}{offline}.{price}"
+
+    async def close(self) -> None:
+        await self._model.close()

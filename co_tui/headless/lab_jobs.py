@@ -96,7 +96,7 @@ def run_in_processes(replays: Replays, jobs: int, on_done: Callable[[], None]) -
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold interrupts back until the end, and for good in processes that start meanwhile: Ctrl+C reaches all
+    """Hold interrupts back until the end, and for good in processes that start until then: Ctrl+C reaches all
     processes, and the first one ends the others."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:

@@ -9,7 +9,7 @@ from co_tui.exchange.backup.archive import Backup, BackupRefused, Totals
 from co_tui.exchange.backup.restoring import FileOutcome, RestoredFile, RestoreOptions, Restoring
 from co_tui.headless.backup_command import totals_text
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, put_json, say
-from co_tui.headless.sessions.brought_tally import BroughtTally
+from co_tui.headless.sessions.copy_tally import CopyTally
 from co_tui.session.approvals.marks import Marks
 from co_tui.session.synced_files import SyncedFiles
 
@@ -33,7 +33,7 @@ class _Run:
 
     def __init__(self, totals: Totals, options: RestoreOptions, *, as_json: bool) -> None:
         self._totals, self._options, self._as_json = totals, options, as_json
-        self._sessions = BroughtTally("restored", totals.sessions, as_json=as_json)
+        self._sessions = CopyTally("restored", totals.sessions, as_json=as_json)
         self._files: Counter[FileOutcome] = Counter()
         self._withheld: list[str] = []
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
 
+from co_tui.actions import SlashCommand
 from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL, choose
 from co_tui.events import (
@@ -27,19 +29,28 @@ from co_tui.events.facts.agents import UNATTENDED
 from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, tool_label
 from co_tui.events.tool_wording import call_summary, plan_progress, result_summary
 from co_tui.events.wording import counted
-from co_tui.headless.open_session import SessionOpening, in_session
-from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, CommandContext, say
+from co_tui.headless.open_session import SessionOpening, in_session, launch_of
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, CommandContext, put, say
 from co_tui.headless.printing import PrintedPiece, as_json, note
-from co_tui.headless.slash_command import EXIT_CODES, BuiltInCommand
+from co_tui.headless.slash_host import SlashHost
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import ASKED_AGAIN, Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
 from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.session import Session
+from co_tui.session.slash.command_host import CommandFailed, NoSession, WrongArguments
 from co_tui.session.slash.find_command import UnknownPrompt
+from co_tui.session.slash.typed_command import find, parse_command
+from co_tui.session.turns.turn import Outcome
 from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import PRESENT_PLAN
+
+EXIT_CODES: Final[Mapping[Outcome, int]] = {
+    Outcome.DONE: DONE,
+    Outcome.FAILED: FAILED,
+    Outcome.INTERRUPTED: INTERRUPTED,
+}
 
 SETTLE_S = 30.0
 """How long to wait for a background compaction."""
@@ -205,3 +216,47 @@ class ProsePrinter:
         if self._line_open:
             self._line_open = False
             yield PrintedPiece("\n")
+
+
+class BuiltInCommand(NamedTuple):
+    """A built-in slash command in place of a prompt."""
+
+    row: SlashCommand
+    arguments: str
+    host: Callable[[Session | None], SlashHost]
+    """Makes its host."""
+
+    @classmethod
+    def of(
+        cls, prompt: str, opening: SessionOpening, *, json: bool, yes: bool, read_only: bool
+    ) -> "BuiltInCommand | None":
+        """The command that a prompt is; None for an ordinary prompt and for a command from a file or a server."""
+        called = parse_command(prompt)
+        row = find(called.name) if called is not None else None
+        if called is None or row is None:
+            return None
+        # With --json standard output is the log alone.
+        answer = say if json else lambda text: put(inert(text))
+        launch = launch_of(opening)
+        return cls(
+            row,
+            called.arguments,
+            lambda session: SlashHost(launch, session, say, answer, yes=yes, read_only=read_only, keeps_mode=False),
+        )
+
+    def run_without_session(self) -> int | None:
+        """Returns the exit code; None if the command needs a session."""
+        try:
+            return asyncio.run(self.run(None))
+        except NoSession:
+            return None
+
+    async def run(self, session: Session | None) -> int:
+        """Returns the exit code."""
+        try:
+            return EXIT_CODES[await self.host(session).run(self.row, self.arguments)]
+        except NoSession:
+            raise
+        except CommandFailed as failed:
+            say(str(failed))
+            return WRONG_USAGE if isinstance(failed, WrongArguments) else FAILED

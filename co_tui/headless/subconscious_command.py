@@ -27,7 +27,7 @@ from co_tui.store.store_errors import SessionBusy, SessionNotFound
 
 
 def subconscious(context: CommandContext, name: str, *, environ: Mapping[str, str], cwd: Path) -> int:
-    """Only reads the session, so that it can go on meanwhile. Returns the exit code."""
+    """Only reads the session, so that it can be used at the same time. Returns the exit code."""
     row = stored_row(name, context)
     with context.store.reading() as reading:
         source = source_of(reading, row.id)

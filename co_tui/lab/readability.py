@@ -143,7 +143,7 @@ class _Line(NamedTuple):
 def _lines_of(block: str, originals: Originals) -> Iterator[_Line]:
     last, after_gap = "", False
     for line in block.splitlines():
-        bare = _bare(line)
+        bare = _without_bullet(_unquoted(line))
         if _GAP.fullmatch(line):
             after_gap = True
         elif _has_word(bare):
@@ -177,10 +177,6 @@ def _read(block: str, originals: Originals) -> tuple[Readability, tuple[str, ...
 def _unquoted(line: str) -> str:
     plain = " ".join(line.split())
     return _QUOTE.sub("", plain) if plain[:1] in _QUOTES else plain
-
-
-def _bare(line: str) -> str:
-    return _without_bullet(_unquoted(line))
 
 
 def _without_bullet(plain: str) -> str:

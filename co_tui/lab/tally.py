@@ -1,16 +1,19 @@
 """The figures of the requests of a replay, and their sums over conversations."""
 
+import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.request.pipeline import Prepared
+from co_tui.lab.costs import Reuse, SummaryBill
 from co_tui.lab.details import Kept
-from co_tui.lab.intervals import Mean, mean_of
-from co_tui.lab.prompt_cache import Reuse
 from co_tui.lab.readability import Readability
 from co_tui.lab.state.work_state import Stated
-from co_tui.lab.summary_bill import SummaryBill
+
+RESAMPLES: Final = 1000
+SEED: Final = 26
+"""Fixed, so that the same replay gives the same figures."""
 
 _NO_AGES: Final = Kept().needed_by_age
 
@@ -203,6 +206,26 @@ _PER_CONVERSATION: Final[dict[str, Callable[[Tally], tuple[float, float]]]] = {
     "prefix_reused": lambda tally: (tally.long_tokens - tally.uncached_tokens, tally.long_tokens),
 }
 """Figures with a mean over conversations: its parts in one conversation."""
+
+
+class Mean(NamedTuple):
+    """A mean with the interval that holds 95 % of the means of resampled conversations."""
+
+    mean: float
+    low: float
+    high: float
+    conversations: int
+
+
+def mean_of(values: Sequence[float]) -> Mean | None:
+    """The mean and its percentile bootstrap interval; None without values."""
+    if not values:
+        return None
+    count = len(values)
+    draw = random.Random(SEED)
+    means = sorted(sum(draw.choices(values, k=count)) / count for _ in range(RESAMPLES))
+    cut = RESAMPLES // 40
+    return Mean(sum(values) / count, means[cut], means[-cut - 1], count)
 
 
 def means(tallies: Sequence[Tally]) -> dict[str, Mean]:

@@ -7,7 +7,7 @@ from typing import Final
 from pydantic_ai.messages import BinaryContent, TextContent, UserContent
 
 from co_tui.context.measure.count import estimate_text
-from co_tui.events.image_bytes import MOST_IMAGE_BYTES, image_type
+from co_tui.events.images import MOST_IMAGE_BYTES, image_type
 from co_tui.events.storable import storable_text
 from co_tui.events.stored_messages import ATTACHED
 from co_tui.inert import one_line

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from co_tui.events.image_bytes import image_type
+from co_tui.events.images import image_type
 from co_tui.inert import one_line
 
 MOST_FILES: Final = 20

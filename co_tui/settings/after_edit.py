@@ -29,7 +29,7 @@ def check_table() -> Rule:
 
 
 def check_words(command: str, file: str) -> list[str]:
-    """The command as separate arguments; a file name that begins with `-` is no option."""
+    """The command as separate arguments; a file name that begins with `-` is not an option."""
     safe = f"./{file}" if file.startswith("-") else file
     return [word.replace(FILE, safe) for word in shlex.split(command)]
 

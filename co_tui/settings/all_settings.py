@@ -8,7 +8,6 @@ from co_tui.inert import one_line
 from co_tui.nearest import nearest
 from co_tui.settings.after_edit import NO_CHECKS, check_table
 from co_tui.settings.context_settings import NOT_SET, ContextSettings
-from co_tui.settings.database_url import database_url
 from co_tui.settings.hook_entries import HookTable, hook_table
 from co_tui.settings.key_choices import key_table
 from co_tui.settings.mcp_servers import NO_SERVERS, McpServer, mcp_server_table
@@ -36,10 +35,41 @@ from co_tui.settings.rules import (
     whole_number,
 )
 
+_DATABASE_SCHEMES: Final = ("postgresql", "postgres")
+DATABASE_ALLOWED: Final = (
+    "empty (SQLite in your data folder), or postgresql://USER@HOST:PORT/DATABASE without a password"
+)
+
 USERS_OWN: Final = ("database",)
 """Settings that no project's file may set, trusted or not."""
 NO_KEYS: Final[Mapping[str, str]] = {}
 NO_HOOKS: Final[HookTable] = {}
+
+
+def database_url() -> Rule:
+    return Rule(DATABASE_ALLOWED, _read_database_url)
+
+
+def _read_database_url(value: object) -> object:
+    if not isinstance(value, str):
+        raise ValueError
+    value = value.strip()
+    if not value:
+        return value
+    from urllib.parse import parse_qs, urlsplit  # slow to import, and rarely needed
+
+    try:
+        parts = urlsplit(value)
+    except ValueError:  # odd brackets
+        raise PartRefused("", "a URL that cannot be read", DATABASE_ALLOWED) from None
+    if parts.password or "password" in parse_qs(parts.query):
+        # Not shown: settings are printed, logged and exported.
+        raise PartRefused(
+            "", "a URL with a password", f"{DATABASE_ALLOWED}: set PGPASSWORD, or run `co-tui login postgresql`"
+        )
+    if parts.scheme not in _DATABASE_SCHEMES:
+        raise PartRefused("", quoted(value) if "@" not in value else "a URL of another kind", DATABASE_ALLOWED)
+    return value
 
 
 class Settings(ContextSettings):

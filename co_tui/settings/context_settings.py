@@ -3,12 +3,12 @@
 from typing import TYPE_CHECKING, Annotated, Final
 
 from co_tui.record import Record
-from co_tui.settings.by_window import ByWindow
 from co_tui.settings.rules import (
     DELEGATE_CONTEXTS,
     FRESH,
     TOOLS,
     About,
+    ByWindow,
     number,
     number_by_window,
     one_of,
@@ -18,7 +18,7 @@ from co_tui.settings.rules import (
 )
 
 if TYPE_CHECKING:
-    from co_tui.settings.policy_code import PolicyCode
+    from co_tui.settings.policies.policy_code import PolicyCode
 
 MOST_TOKENS: Final = 1_000_000_000
 MOST_CHARS: Final = 1_000_000_000

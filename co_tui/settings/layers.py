@@ -11,14 +11,14 @@ from typing import Any, Final, NamedTuple
 from co_tui.inert import one_line, shell_text
 from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
-from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
 from co_tui.settings.all_settings import USERS_OWN, Settings, check, rules, unknown_key
-from co_tui.settings.command_files import CommandFiles, read_commands, read_project_commands
-from co_tui.settings.consistency import contradictions
+from co_tui.settings.consistency import SUSPENDED, UNREADABLE, contradictions, readable_rules, rule_warnings
 from co_tui.settings.files import read_table
 from co_tui.settings.hook_entries import joined
-from co_tui.settings.policy_code import PolicyCode
-from co_tui.settings.policy_files import (
+from co_tui.settings.markdown.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
+from co_tui.settings.markdown.command_files import CommandFiles, read_commands, read_project_commands
+from co_tui.settings.policies.policy_code import PolicyCode
+from co_tui.settings.policies.policy_files import (
     PolicyFile,
     UnknownPolicy,
     is_policy_path,
@@ -28,7 +28,6 @@ from co_tui.settings.policy_files import (
 )
 from co_tui.settings.rules import SANDBOXES, SettingsError, quoted
 from co_tui.settings.trust_requests import before_trust, trust_request, withheld_warnings
-from co_tui.settings.unusable_rules import SUSPENDED, UNREADABLE, readable_rules, rule_warnings
 from co_tui.trust import Trust, TrustRequest
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"

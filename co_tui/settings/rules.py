@@ -1,12 +1,15 @@
 """The kinds of values settings accept, and how to describe them."""
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from co_tui.inert import one_line
-from co_tui.settings.by_window import ByWindow
+
+SEPARATOR: Final = " at "
 
 TOOLS: Final = ("files", "commands", "plan", "skills", "questions", "instructions", "agents", "mcp", "web")
 """Groups of tools an agent may have in a folder; `instructions` are the folder's AGENTS.md and CLAUDE.md, `mcp` the
@@ -174,8 +177,8 @@ def text(allowed: str = "a text") -> Rule:
     return Rule(allowed, read)
 
 
-def address(otherwise: str, what: str, *words: str) -> Rule:
-    """An HTTP address, the word `otherwise`, or another of some words."""
+def address(default: str, what: str, *words: str) -> Rule:
+    """An HTTP address, the default, or one of some words."""
 
     def read(value: object) -> object:
         if not isinstance(value, str):
@@ -183,17 +186,16 @@ def address(otherwise: str, what: str, *words: str) -> Rule:
         from urllib.parse import urlsplit  # as slow to import as everything else here, and rarely needed
 
         value = value.strip()
-        parts = (
-            urlsplit(value) if value not in (otherwise, *words) else None
-        )  # raises ValueError for odd brackets and ports
+        # Raises ValueError for odd brackets and ports.
+        parts = urlsplit(value) if value not in (default, *words) else None
         if parts is not None and (parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0):
             raise ValueError
         return value
 
-    return Rule(f"{', '.join((otherwise or 'empty', *words))}, or the http:// or https:// address of {what}", read)
+    return Rule(f"{', '.join((default or 'empty', *words))}, or the http:// or https:// address of {what}", read)
 
 
-def model_string(otherwise: str) -> Rule:
+def model_string(default: str) -> Rule:
     """A known provider and any model name."""
 
     def read(value: object) -> object:
@@ -208,7 +210,7 @@ def model_string(otherwise: str) -> Rule:
 
     return Rule(
         "PROVIDER:NAME such as anthropic:claude-sonnet-5 (providers: "
-        f"{', '.join(MODEL_PREFIXES[:8])}, …), {GGUF}:PATH, {EMBEDDED}, or empty for {otherwise}",
+        f"{', '.join(MODEL_PREFIXES[:8])}, …), {GGUF}:PATH, {EMBEDDED}, or empty for {default}",
         read,
     )
 
@@ -251,7 +253,7 @@ def host_names() -> Rule:
     return Rule("a list of host names, such as wiki.example.com; or none", read)
 
 
-def nothing_or(otherwise: str, *words: str) -> Rule:
+def nothing_or(default: str, *words: str) -> Rule:
     """Empty, or one of the words."""
 
     def read(value: object) -> object:
@@ -259,7 +261,7 @@ def nothing_or(otherwise: str, *words: str) -> Rule:
             raise ValueError
         return value
 
-    return Rule(f"empty for {otherwise}, or one of {', '.join(words)}", read, ("", *words))
+    return Rule(f"empty for {default}, or one of {', '.join(words)}", read, ("", *words))
 
 
 def table_in(value: object) -> object:
@@ -267,3 +269,46 @@ def table_in(value: object) -> object:
     if not isinstance(value, str):
         return value
     return {} if value.strip() in ("", "none") else json.loads(value)
+
+
+class ByWindow(tuple[tuple[int, float], ...]):
+    """Numbers at some window sizes, smallest first; interpolated on a logarithmic scale in between."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return ", ".join(f"{number:g}{SEPARATOR}{window}" for window, number in self)
+
+    __repr__ = __str__
+
+    @lru_cache(maxsize=64)  # noqa: B019 - a value, bounded; several are read for each request
+    def at(self, window_tokens: int) -> float:
+        before = [point for point in self if point[0] <= window_tokens]
+        after = [point for point in self if point[0] > window_tokens]
+        if not before or not after:
+            return (before[-1] if before else after[0])[1]
+        (low, first), (high, last) = before[-1], after[0]
+        return first + (last - first) * math.log(window_tokens / low) / math.log(high / low)
+
+    @classmethod
+    def parse(cls, text: str) -> "ByWindow":
+        """Reads `0.25 at 8000, 0.2 at 32000`. Raises ValueError."""
+        points = []
+        for point in text.split(","):
+            number, at, window = point.partition(SEPARATOR.strip())
+            if not at or int(window) <= 0:
+                raise ValueError
+            points.append((int(window), float(number)))
+        if len({window for window, _ in points}) < len(points):
+            raise ValueError
+        return cls(sorted(points))
+
+
+def in_window(number: float | ByWindow, window_tokens: int) -> float:
+    """The number for a window of `window_tokens`."""
+    return number.at(window_tokens) if isinstance(number, ByWindow) else number
+
+
+def windows_of(numbers: Iterable[object]) -> list[int]:
+    """The window sizes that any of the numbers names."""
+    return sorted({window for number in numbers if isinstance(number, ByWindow) for window, _ in number})

@@ -6,10 +6,10 @@ from typing import Final
 
 from co_tui.inert import one_line
 from co_tui.paths import PROJECT_FILE, Paths, find_upwards
-from co_tui.settings.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
 from co_tui.settings.all_settings import USERS_OWN, needs_trust
-from co_tui.settings.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.files import read_table
+from co_tui.settings.markdown.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
+from co_tui.settings.markdown.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.rules import SHOWN_CHARS, SettingsError, quoted
 from co_tui.trust import AGENTS, COMMANDS, Trust, TrustRequest
 

@@ -6,15 +6,14 @@ from typing import Any, Final
 
 from co_tui.paths import Paths, write_atomically
 from co_tui.settings.all_settings import Settings, check
-from co_tui.settings.by_window import ByWindow
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, read_text
 from co_tui.settings.hook_entries import hooks_as_table
 from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import SOURCE_SEPARATOR, Loaded
 from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, read_permissions, rule_for
-from co_tui.settings.policy_files import read_policy
-from co_tui.settings.rules import SettingsError, quoted, table_in
+from co_tui.settings.policies.policy_files import read_policy
+from co_tui.settings.rules import ByWindow, SettingsError, quoted, table_in
 
 KEY_PREFIX: Final = "keys."
 """Prefix of an action whose key is set by itself."""

@@ -3,7 +3,7 @@
 import time
 import traceback
 from collections.abc import Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
@@ -14,9 +14,7 @@ from textual.theme import Theme
 from textual.widgets import Input
 from textual.worker import WorkerFailed
 
-from co_tui.actions import SlashCommand
 from co_tui.agent.models.catalogue import EMBEDDED
-from co_tui.events import Event
 from co_tui.inert import inert, one_line
 from co_tui.key_names import key_name
 from co_tui.session.file_references import NamedFile
@@ -35,7 +33,7 @@ from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.leaving import Leaving
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import LONG_TURN_S, alert_sequence
-from co_tui.ui.terminal.terminal_facts import clamped_resize, is_job
+from co_tui.ui.terminal.terminal_facts import KnownTerminals, clamped_resize, is_job
 from co_tui.ui.textual_internals import (
     AppInternals,
     driver_of,
@@ -46,12 +44,10 @@ from co_tui.ui.textual_internals import (
     use_steady_animator,
 )
 from co_tui.ui.theme_choice import Appearance, renderer_for, style_sheets
-from co_tui.ui.themes.motion import hold_cursor
-from co_tui.ui.themes.themes import own_variables
-from co_tui.ui.widgets.steady_text_area import with_newlines
+from co_tui.ui.themes.themes import hold_cursor, own_variables
+from co_tui.ui.widgets.safe_widgets import with_newlines
 
 if TYPE_CHECKING:
-    from co_tui.ui.command_host import AppCommandHost
     from co_tui.ui.terminal.driver import BackgroundReported, QuietParser
     from co_tui.ui.terminal.paste_reader import PasteArriving
 
@@ -105,15 +101,7 @@ class CoTui(AppInternals, CommandMenus):
         self.failures: list[str] = []
         """Background failures so far, as sentences."""
         self._leaving = Leaving(self, self.chat, self.controller)
-        self._on_hold = KeysOnHold(
-            lambda: not self.screen_stack or self.screen.is_mounted,
-            self._dispatch_input,
-            lambda giving: run_in_background(self, "This key", giving, group="keys"),
-        )
-
-    @property
-    def launch(self) -> Launch:
-        return self.controller.launch
+        self._on_hold = KeysOnHold(self, self._dispatch_input)
 
     # Starting
 
@@ -143,7 +131,7 @@ class CoTui(AppInternals, CommandMenus):
 
     async def _dispatch_input(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            if self.screen is self.chat and self.chat.intercept(event):
+            if self.screen is self.chat and self.chat.questions.intercept(event):
                 return
             if isinstance(event, events.Paste) and self.focused is not self.chat.prompt:
                 event.text = self._for_field(event.text)
@@ -192,7 +180,7 @@ class CoTui(AppInternals, CommandMenus):
 
     async def chat_mounted(self) -> None:
         """Show the stored session and paint; only then mount the remaining widgets and load the engine."""
-        self.chat.set_renderer(self.renderer)
+        self.chat.transcript.set_renderer(self.renderer)
         self.controller.show_stored(self.launch.session_id, under_own_policy=True)
         self._forward_early_keys()
         painted = guarded_callback(self, "Starting", self._painted)
@@ -230,21 +218,6 @@ class CoTui(AppInternals, CommandMenus):
 
     # The ChatHost protocol
 
-    @cached_property
-    def _commands(self) -> "AppCommandHost":
-        from co_tui.ui.command_host import AppCommandHost
-
-        return AppCommandHost(self, self.chat, self.controller, self.appearance)
-
-    def run_command(self, name: str, arguments: str) -> None:
-        self._commands.run(name, arguments)
-
-    def has_to_wait(self, command: SlashCommand) -> bool:
-        return self._commands.has_to_wait(command, "")
-
-    def open_entry(self, event: Event) -> None:
-        self._commands.open_entry(event)
-
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
         self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers))
 
@@ -259,7 +232,7 @@ class CoTui(AppInternals, CommandMenus):
         self._reports_focus = self._reports_focus or not focused
 
     async def open_address(self, address: str) -> bool:
-        from co_tui.ui.chat.open_link import open_address
+        from co_tui.ui.chat.link_dialog import open_address
 
         return await open_address(self, address, self.launch.environ)
 
@@ -336,7 +309,7 @@ class CoTui(AppInternals, CommandMenus):
 
     # These two are dispatched by name: the driver's modules are imported only in a terminal.
     def on_paste_arriving(self, event: "PasteArriving") -> None:
-        self.chat.show_pasting(event.chars)
+        self.chat.status.show_pasting(event.chars)
         if event.dropped_chars:
             self.notify(f"Paste too long: the last {event.dropped_chars:,} characters were dropped.", timeout=8)
 
@@ -346,8 +319,6 @@ class CoTui(AppInternals, CommandMenus):
         run_thread(self, "Remembering the terminal", remember, group="terminal")
 
     def _remember_terminal(self, dark: bool) -> None:
-        from co_tui.ui.terminal.terminal_facts import KnownTerminals
-
         KnownTerminals(self.launch.paths, self.launch.environ).note(dark)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
@@ -359,4 +330,4 @@ class CoTui(AppInternals, CommandMenus):
     def _update_look(self) -> None:
         self.renderer = renderer_for(self.current_theme, draws_images=self.appearance.draws_images)
         if self.chat.is_mounted:
-            self.chat.set_renderer(self.renderer)
+            self.chat.transcript.set_renderer(self.renderer)

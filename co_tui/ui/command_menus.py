@@ -1,22 +1,27 @@
 """What lists commands and keys over the chat: the palette, help, the keys that work here, the leader's letters."""
 
 import asyncio
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from textual.app import App
 from textual.widgets import Input
 
-from co_tui.actions import SlashCommand
+from co_tui.events import Event
 from co_tui.session.launch import Launch
 from co_tui.session.slash import typed_command
 from co_tui.settings import commands_in_force
 from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.controller import SessionController
+from co_tui.ui.keys.command_table import active_keys, screen_keys
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
+from co_tui.ui.theme_choice import Appearance
 
 if TYPE_CHECKING:
     from textual.screen import Screen
+
+    from co_tui.ui.commands.host import CommandHost
 
 
 class CommandMenus(App[None]):
@@ -24,18 +29,26 @@ class CommandMenus(App[None]):
 
     chat: ChatScreen
     controller: SessionController
+    appearance: Appearance
     _on_hold: KeysOnHold
 
     @property
     def launch(self) -> Launch:
-        raise NotImplementedError
+        return self.controller.settings.launch
+
+    @cached_property
+    def _commands(self) -> "CommandHost":
+        from co_tui.ui.commands.host import CommandHost
+
+        return CommandHost(self, self.chat, self.controller, self.appearance)
 
     def run_command(self, name: str, arguments: str) -> None:
-        raise NotImplementedError
+        self._commands.run(name, arguments)
 
-    def has_to_wait(self, command: SlashCommand) -> bool:
-        """Whether a command given now waits until the session is open."""
-        raise NotImplementedError
+    def open_entry(self, event: Event) -> None:
+        from co_tui.ui.commands.conversation_commands import open_entry
+
+        self._commands.start("timeline", partial(open_entry, self._commands, event))
 
     def refresh_commands(self) -> None:
         """Read again, in the background, which commands files and MCP servers offer."""
@@ -50,7 +63,7 @@ class CommandMenus(App[None]):
     def action_command(self, name: str) -> None:
         command = typed_command.find(name)
         is_open = isinstance(self.focused, Input)  # its key then only focuses the find bar
-        opens = command is not None and command.opens_screen and not self.has_to_wait(command)
+        opens = command is not None and command.opens_screen and not self._commands.has_to_wait(command, "")
         if opens and self.screen is self.chat and not is_open:
             self._hold_keys_for_next_focus()
         self.run_command(name, "")
@@ -88,9 +101,8 @@ class CommandMenus(App[None]):
             self.call_later(guarded_callback(self, f"/{name}", self.action_command), name)
 
     def action_keys_here(self) -> None:
-        """Show the keys that work now; what is typed meanwhile goes to the prompt."""
+        """Show the keys that work now; what is typed on it goes to the prompt."""
         from co_tui.ui.help.keys_screen import KeysHereScreen
-        from co_tui.ui.keys.active_keys import active_keys, screen_keys
 
         chat = self.chat
         if self.screen is chat:
@@ -106,7 +118,6 @@ class CommandMenus(App[None]):
     def action_help(self) -> None:
         """Open help on any screen, or close it; in the chat it is a command."""
         from co_tui.ui.help.help_screen import HelpScreen
-        from co_tui.ui.keys.active_keys import active_keys
 
         if self.screen is self.chat:
             self.action_command("help")

@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -49,3 +50,10 @@ def freeze_loaded() -> None:
     """Exclude what was loaded since then from collection; does nothing outside the app's own process."""
     if gc.get_threshold() == _RARE_COLLECTION:
         gc.freeze()
+
+
+def nearby_servers() -> ModuleType:
+    """The module that asks model servers; slow to import."""
+    from co_tui.agent.models import nearby_servers as module
+
+    return module

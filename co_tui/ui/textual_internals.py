@@ -16,17 +16,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
 from textual._animator import Animator
-from textual._compositor import Compositor
+from textual._compositor import ChopsUpdate, Compositor
 from textual._xterm_parser import XTermParser
 from textual.cache import LRUCache
 from textual.events import Event, Key
-from textual.geometry import Region
+from textual.geometry import Region, Size
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
     from rich.console import RenderableType
     from rich.markdown import Markdown
-    from textual._compositor import ChopsUpdate
     from textual.app import App
     from textual.binding import BindingsMap
     from textual.dom import DOMNode
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from textual.drivers.linux_driver import LinuxDriver
     from textual.drivers.web_driver import WebDriver
     from textual.filter import LineFilter
-    from textual.geometry import Size
     from textual.message import Message
     from textual.screen import Screen
     from textual.strip import Strip
@@ -188,7 +186,7 @@ async def run_binding(app: "AnyApp", key: str) -> bool:
 
 
 def replace_line_filters(app: "AnyApp", replace: "Callable[[Sequence[LineFilter]], Sequence[LineFilter]]") -> None:
-    """Filter drawn lines otherwise."""
+    """Filter drawn lines by other filters."""
     app._filters[:] = replace(app._filters)
 
 

@@ -11,8 +11,15 @@ from textual.theme import Theme
 from co_tui.settings import Settings
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.textual_internals import refresh_ansi_filter, replace_line_filters
-from co_tui.ui.themes.motion import set_reduced_motion
-from co_tui.ui.themes.themes import DARK, OURS, palette_of, theme_named, with_readable_dim, without_colours
+from co_tui.ui.themes.themes import (
+    DARK,
+    OURS,
+    palette_of,
+    set_reduced_motion,
+    theme_named,
+    with_readable_dim,
+    without_colours,
+)
 
 NO_COLOR: Final = "NO_COLOR"
 UI: Final = Path(__file__).parent

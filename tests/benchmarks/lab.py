@@ -6,7 +6,7 @@ import time
 from co_tui.context.measure.count import Window
 from co_tui.context.policy import policy_of
 from co_tui.exchange.openai_format import Conversation, load
-from co_tui.lab.replayed_conversation import replay
+from co_tui.lab.results import replay
 from co_tui.lab.tally import Tally
 from co_tui.settings import Settings
 from tests.context.request.test_pipeline import LOADED, POLICIES

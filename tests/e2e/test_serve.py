@@ -144,7 +144,7 @@ async def test_only_the_page_that_was_served_gets_in(page_server: Served, served
                 return answer.status
 
         assert await status(url) == 200
-        scripts = ("static/js/textual.js", "own/lasting_socket.js", "own/phone.js", "own/page.js")
+        scripts = ("static/js/textual.js", "own/reconnecting_socket.js", "own/phone.js", "own/page.js")
         for asset in (*scripts, "own/page.css", "static/css/xterm.css"):
             assert await status(url + asset) == 200
         assert await status(origin) == 403 and await status(f"{origin}/static/js/textual.js") == 403

@@ -27,8 +27,7 @@ from co_tui.events import (
 from co_tui.events.decisions import Source
 from co_tui.exchange.backup.archive import Backup, BackupRefused, BackupWriter
 from co_tui.exchange.backup.names import is_file_name
-from co_tui.exchange.backup.restoring import FileOutcome, RestoredFile, RestoreOptions
-from co_tui.exchange.backup.running_parts import reason_to_ask
+from co_tui.exchange.backup.restoring import FileOutcome, RestoredFile, RestoreOptions, reason_to_ask
 from co_tui.exchange.exporters import as_jsonl
 from co_tui.exchange.intake.copying import BroughtSession, copy_sessions
 from co_tui.exchange.intake.take_in import Outcome, take_in_exactly
@@ -357,14 +356,14 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "out of the home": (added("../evil"), "'../evil', which belongs to no backup"),
     "an absolute name": (added("/evil"), "belongs to no backup"),
     "keys": (added("state/keys.json"), "'state/keys.json', which belongs to no backup"),
-    "a link": (added("data/sessions/s/link", tarfile.SYMTYPE), "something that is no ordinary file"),
-    "a hard link": (added("data/sessions/s/link", tarfile.LNKTYPE), "something that is no ordinary file"),
-    "a device": (added("data/sessions/s/dev", tarfile.CHRTYPE), "something that is no ordinary file"),
+    "a link": (added("data/sessions/s/link", tarfile.SYMTYPE), "something that is not an ordinary file"),
+    "a hard link": (added("data/sessions/s/link", tarfile.LNKTYPE), "something that is not an ordinary file"),
+    "a device": (added("data/sessions/s/dev", tarfile.CHRTYPE), "something that is not an ordinary file"),
     "one more file": (added("data/sessions/s/more"), "its content is not what its manifest says"),
     "a changed log": (replaced(1, b"{}\n"), "its content is not what its manifest says"),
     "no manifest": (lambda members: members.pop() and None, "its end is missing"),
     "something after the end": (lambda members: members.append(members[1]), "its files are out of order"),
-    "no introduction": (lambda members: members.pop(0) and None, "it is no backup of co-tui"),
+    "no introduction": (lambda members: members.pop(0) and None, "it is not a co-tui backup"),
     "a later format": (replaced(0, b'{"format": 2}'), "a newer version of co-tui made it: update co-tui first"),
     "a damaged manifest": (replaced(-1, b'{"format": 1, "sessions": "x"}'), "its manifest is damaged"),
 }
@@ -421,15 +420,15 @@ def line_of(**changes: object) -> str:
 @pytest.mark.parametrize(
     ("line", "sentence"),
     [
-        ("nonsense", "line 2 is no event of it"),
-        (line_of(session_id="other"), "line 2 is no event of it"),
+        ("nonsense", "line 2 is not one of its events"),
+        (line_of(session_id="other"), "line 2 is not one of its events"),
         (line_of(seq=1), "line 2 is out of order"),
         (line_of(seq=99_999), "line 2 is out of order"),
-        (line_of(timestamp="soon"), "line 2 is no event of it"),
-        (line_of(seq="2"), "line 2 is no event of it"),
-        (line_of(seq=10**30), "line 2 is no event of it"),
-        (line_of(version=0), "line 2 is no event of it"),
-        ("[" * 100_000, "line 2 is no event of it"),
+        (line_of(timestamp="soon"), "line 2 is not one of its events"),
+        (line_of(seq="2"), "line 2 is not one of its events"),
+        (line_of(seq=10**30), "line 2 is not one of its events"),
+        (line_of(version=0), "line 2 is not one of its events"),
+        ("[" * 100_000, "line 2 is not one of its events"),
     ],
 )
 def test_a_session_with_a_damaged_log_is_refused_and_the_others_come_back(

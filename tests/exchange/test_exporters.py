@@ -14,7 +14,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.model_messages import message_json
 from co_tui.agent.redact import HIDDEN, keys_in
-from co_tui.cli_commands import FORMATS, PROGRAMS
+from co_tui.cli.cli_commands import FORMATS, PROGRAMS
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,

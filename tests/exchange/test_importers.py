@@ -398,7 +398,7 @@ def load(document):
     return openai_chat.load(document._replace(records=[{"messages": said}]))
 
 
-IMPORTER = DocumentImporter("Diary", recognises, load)
+IMPORTERS = (DocumentImporter("Diary", recognises, load),)
 """
 
 
@@ -424,6 +424,6 @@ def test_an_importer_is_one_file(tmp_path: Path) -> None:
 
 def test_every_module_of_a_program_declares_its_importer() -> None:
     names = {module.name for module in pkgutil.iter_modules(programs.__path__)}
-    modules = {name: __import__(f"{programs.__name__}.{name}", fromlist=["IMPORTER"]) for name in names}
-    assert {name for name, module in modules.items() if not hasattr(module, "IMPORTER")} == set()
-    assert {id(module.IMPORTER) for module in modules.values()} == {id(each) for each in importers()}
+    modules = {name: __import__(f"{programs.__name__}.{name}", fromlist=["IMPORTERS"]) for name in names}
+    assert {name for name, module in modules.items() if not hasattr(module, "IMPORTERS")} == set()
+    assert {id(each) for module in modules.values() for each in module.IMPORTERS} == {id(each) for each in importers()}

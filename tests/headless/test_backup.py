@@ -186,7 +186,7 @@ def test_only_what_is_found_is_copied(filled: Here) -> None:
         (("--copy-to", "postgresql://me@localhost:1/db"), 1, "cannot be reached"),
         (("one",), 2, "IDs go with --copy-to or --copy-from."),
         (("--copy-to", "sqlite:"), 2, "Both are the same database."),
-        (("--dry-run",), 2, "--dry-run goes with --prune, --copy-to or --copy-from."),
+        (("--dry-run",), 2, "--dry-run works only with --prune, --copy-to or --copy-from."),
     ],
 )
 def test_a_copy_that_cannot_be_made_is_one_sentence(

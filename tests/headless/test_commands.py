@@ -13,8 +13,8 @@ import pytest
 
 from co_tui import __version__
 from co_tui.agent.wire.request_failures import RequestTarget
-from co_tui.cli_commands import COMMANDS
-from co_tui.commands import FUNCTIONS
+from co_tui.cli.cli_commands import COMMANDS
+from co_tui.cli.commands import FUNCTIONS
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from tests.support.command import CliCommand
 from tests.support.here import Here

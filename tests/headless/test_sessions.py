@@ -94,7 +94,7 @@ def test_the_trash_is_emptied_except_what_is_open(talks: Here) -> None:
     )
     with store_in(talks.home) as store, store.claim("older"):
         done = talks("sessions", "--empty-trash", "--yes")
-        assert done.code == 0 and "1 session deleted. 1 session opened or restored meanwhile" in done.err
+        assert done.code == 0 and "1 session deleted. 1 session opened or restored just now" in done.err
         assert talks("sessions", "--delete", "older", "--forever", "--yes").code == 1
     assert ids(talks, "--trash") == ["older"] and ids(talks) == ["new"]
 

@@ -1,7 +1,6 @@
 """Means over conversations with their interval."""
 
-from co_tui.lab.intervals import mean_of
-from co_tui.lab.tally import Tally, means, summed
+from co_tui.lab.tally import Tally, mean_of, means, summed
 
 
 def test_no_values_have_no_mean_and_equal_values_no_spread() -> None:

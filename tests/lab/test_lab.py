@@ -12,7 +12,7 @@ from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import policy_of
 from co_tui.exchange.openai_format import BadInput, load, to_chat, to_message
 from co_tui.lab.details import Kept
-from co_tui.lab.replayed_conversation import replay
+from co_tui.lab.results import replay
 from co_tui.lab.tally import Tally
 from co_tui.paths import locate
 from co_tui.session.history.learned_ratios import Ratios

@@ -3,8 +3,8 @@
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
 
+from co_tui.lab.costs import PromptCache, Reuse
 from co_tui.lab.message_text import message_text
-from co_tui.lab.prompt_cache import PromptCache, Reuse
 
 
 def prompt(*texts: str) -> ModelMessage:

@@ -10,7 +10,7 @@ from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.context.measure.count import Window
 from co_tui.context.policy import policy_of
 from co_tui.exchange.openai_format import Conversation, to_chat
-from co_tui.lab.replayed_conversation import replay
+from co_tui.lab.results import replay
 from co_tui.session.turns.turn import Outcome
 from tests.context.request.test_pipeline import LOADED
 from tests.support.provider import Provider, Reply

@@ -7,11 +7,10 @@ import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from co_tui.exchange.openai_format import to_message
-from co_tui.lab.state.conclusions import conclusion_of
 from co_tui.lab.state.outcomes import Outcome, outcome_of
 from co_tui.lab.state.shell_changes import changed_files
 from co_tui.lab.state.steps import Step
-from co_tui.lab.state.work_state import Stated, WorkState, searched_files
+from co_tui.lab.state.work_state import Stated, WorkState, conclusion_of, searched_files
 
 
 def user(text: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import pytest
 
 from co_tui.paths import Paths, locate
 from co_tui.settings import AgentFiles, agents_in_force, load, project_trust_request
-from co_tui.settings.agent_files import MOST_FILES, read_agents, read_project_agents
+from co_tui.settings.markdown.agent_files import MOST_FILES, read_agents, read_project_agents
 from co_tui.trust import Trust
 
 GOOD = "---\nname: {}\ndescription: Does it.\n---\nDo it well.\n"

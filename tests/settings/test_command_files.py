@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui.paths import Paths
-from co_tui.settings import CommandFiles, command_files, commands_in_force, load, project_trust_request
-from co_tui.settings.command_files import MOST_FILES, read_commands, read_project_commands
-from co_tui.settings.command_text import TextPiece, filled, pieces_of, shell_lines
+from co_tui.settings import CommandFiles, commands_in_force, load, project_trust_request
+from co_tui.settings.markdown import command_files
+from co_tui.settings.markdown.command_files import MOST_FILES, read_commands, read_project_commands
+from co_tui.settings.markdown.command_text import TextPiece, filled, pieces_of, shell_lines
 from co_tui.trust import Trust
 
 

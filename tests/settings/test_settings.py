@@ -6,7 +6,7 @@ import pytest
 
 from co_tui.paths import Paths, locate
 from co_tui.settings import Settings, load, policy_names
-from co_tui.settings.unusable_rules import usable_rules
+from co_tui.settings.consistency import usable_rules
 
 
 @pytest.fixture

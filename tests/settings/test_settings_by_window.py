@@ -4,8 +4,8 @@ import pytest
 
 from co_tui.settings import Settings, SettingsError
 from co_tui.settings.all_settings import check
-from co_tui.settings.by_window import ByWindow, in_window
 from co_tui.settings.consistency import contradictions
+from co_tui.settings.rules import ByWindow, in_window
 from tests.support.here import Here
 
 

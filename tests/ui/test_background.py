@@ -155,7 +155,7 @@ async def test_a_prompt_that_cannot_be_sent_comes_back(
 
 async def test_a_command_that_fails_says_so(home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
     async with running(launch_for(home, provider), failing=True) as (app, pilot):
-        monkeypatch.setattr("co_tui.ui.command_host.function_of", lambda _: fails_later)
+        monkeypatch.setattr("co_tui.ui.commands.host.function_of", lambda _: fails_later)
         app.run_command("help", "")
         await until(pilot, lambda: "/help failed: ZeroDivisionError: by zero." in transcript_text(app))
 

@@ -12,13 +12,13 @@ from textual.widgets import Input, OptionList
 from co_tui.ui.help.help_screen import HelpScreen
 from co_tui.ui.help.palette import PaletteScreen
 from co_tui.ui.models.models_screen import ModelScreen
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
 
 
 def test_paging_in_a_list_without_any_room_ends_nothing() -> None:
-    SteadyList("one", "two").action_page_down()
+    SafeList("one", "two").action_page_down()
 
 
 class Failing(Animation):

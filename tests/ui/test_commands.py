@@ -8,9 +8,9 @@ from textual import events
 from co_tui.actions import COMMANDS
 from co_tui.settings import load
 from co_tui.ui.app import CoTui
-from co_tui.ui.commands.registry import function_of
+from co_tui.ui.chat.deferred_widgets import Completions
+from co_tui.ui.commands.host import function_of
 from co_tui.ui.help.palette import found_commands
-from co_tui.ui.prompt.completion_list import Completions
 from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.transcript.block import Block
 from tests.support.provider import Provider, Reply

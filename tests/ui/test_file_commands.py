@@ -8,9 +8,9 @@ from co_tui.headless.run_command import ProsePrinter
 from co_tui.session.pending_notes import note_message
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import SessionState
+from co_tui.ui.chat.deferred_widgets import Completions
 from co_tui.ui.help.help_screen import HelpScreen
 from co_tui.ui.help.palette import PaletteScreen
-from co_tui.ui.prompt.completion_list import Completions
 from co_tui.ui.transcript.blocks import BlockBuilder
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until

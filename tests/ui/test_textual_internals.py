@@ -25,7 +25,7 @@ from co_tui.ui.textual_internals import (
     Internal,
     limit_caches,
 )
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 UI = Path(co_tui.ui.__file__).parent
 OTHERS = ("_replace", "_asdict", "_exit")
@@ -66,7 +66,7 @@ def test_what_was_drawn_long_ago_is_not_kept() -> None:
         assert Strip.render_ansi(style, ColorSystem.TRUECOLOR) == "1;31"
     kept = Strip.render_ansi.__func__.cache_info()  # type: ignore[attr-defined]
     assert kept.currsize == MOST_STYLES
-    assert SteadyList()._option_render_cache.maxsize == MOST_DRAWN_OPTIONS
+    assert SafeList()._option_render_cache.maxsize == MOST_DRAWN_OPTIONS
 
 
 def test_no_class_of_ours_overrides_or_reads_a_private_name_of_its_base() -> None:

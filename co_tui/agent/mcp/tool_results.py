@@ -7,7 +7,7 @@ from typing import Any, Final
 from pydantic_ai.messages import BinaryContent, ToolReturn
 
 from co_tui.agent.redact import HIDDEN
-from co_tui.events.image_bytes import sendable_type
+from co_tui.events.images import sendable_type
 from co_tui.events.storable import storable, storable_text
 from co_tui.inert import one_line
 

@@ -15,7 +15,7 @@ from co_tui.context.measure.count import Reading
 from co_tui.context.policy import CompactionRule, Policy, SummaryFallback, default_policy
 from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
 from co_tui.events.triggers import Trigger
-from co_tui.settings.by_window import in_window
+from co_tui.settings.rules import in_window
 
 LEAST_FREED = 0.1
 """A compaction that frees a smaller share of the conversation loses more than it gains."""

@@ -4,7 +4,7 @@ import math
 from typing import NamedTuple
 
 from co_tui.context.policy import CompactionRule, Policy
-from co_tui.settings.by_window import ByWindow, in_window
+from co_tui.settings.rules import ByWindow, in_window
 
 SMALL_WINDOW, LARGE_WINDOW = 8_000, 1_000_000
 """Between these window sizes, the run threshold rises from its low to its high value."""

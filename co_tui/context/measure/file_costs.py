@@ -7,7 +7,7 @@ from typing import Final
 
 from pydantic_ai.messages import AudioUrl, BinaryContent, FileUrl, ImageUrl, UploadedFile, VideoUrl
 
-from co_tui.events.image_bytes import image_size
+from co_tui.events.images import image_size
 
 UNSEEN_IMAGE_TOKENS: Final = 1_600
 """An image of unknown size."""

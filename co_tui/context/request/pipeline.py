@@ -23,7 +23,7 @@ from co_tui.context.policy import Policy, SummaryForm, default_policy
 from co_tui.context.request.stages import Keep, Note, Stages
 from co_tui.context.request.tool_outputs import Memo
 from co_tui.context.request.truncate import NOTHING_OMITTED, Omitted, omit, omitted_from, truncate
-from co_tui.settings.by_window import ByWindow, in_window
+from co_tui.settings.rules import ByWindow, in_window
 
 LARGEST_SUMMARY_TOKENS = 20_000
 STATE_SHARE = 0.12

@@ -42,7 +42,7 @@ _DAMAGE: Final = (tarfile.TarError, zlib.error, EOFError, OSError, ValueError, O
 
 
 class BackupRefused(Exception):
-    """A file that is no backup, or a damaged one; the text names it and says why."""
+    """A file that is not a backup, or a damaged one; the text names it and says why."""
 
 
 class Totals(NamedTuple):
@@ -185,7 +185,7 @@ class Backup:
             tar = self._opened(unpacked)
             for info, content in self._guarded(_members(tar)):
                 if is_complete or (count == 0) != (info.name == INTRODUCTION):
-                    raise self._refused("it is no backup of co-tui" if count == 0 else "its files are out of order")
+                    raise self._refused("it is not a co-tui backup" if count == 0 else "its files are out of order")
                 count += 1
                 if info.name in (INTRODUCTION, MANIFEST):
                     is_complete = info.name == MANIFEST
@@ -196,7 +196,7 @@ class Backup:
                 yield Entry(info.name, info.size, modified, bool(info.mode & 0o100), content)
             rest = sum(len(piece) for piece in self._guarded(iter(partial(unpacked.read, _MAX_PADDING), b"")))
         if not is_complete:
-            raise self._refused("its end is missing" if count else "it is no backup of co-tui")
+            raise self._refused("its end is missing" if count else "it is not a co-tui backup")
         if rest > _MAX_PADDING:
             raise self._refused("there is more after its end")
 
@@ -204,11 +204,11 @@ class Backup:
         try:
             return tarfile.open(fileobj=_Bounded(unpacked), mode="r:")
         except _DAMAGE:
-            raise self._refused("it is no backup of co-tui") from None
+            raise self._refused("it is not a co-tui backup") from None
 
     def _check_member(self, info: tarfile.TarInfo, count: int) -> None:
         if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or info.sparse:
-            raise self._refused("it holds something that is no ordinary file")
+            raise self._refused("it holds something that is not an ordinary file")
         if not is_known_name(info.name):
             raise self._refused(f"it holds {ascii(info.name[:MAX_NAME_CHARS])[:80]}, which belongs to no backup")
         if not 0 <= info.size <= MAX_ENTRY_BYTES or count > MAX_ENTRIES:

@@ -14,7 +14,7 @@ from co_tui.store.port import Reading, Store
 
 MAX_SESSIONS: Final = 1_000_000
 _TRIES: Final = 5
-"""To read a partial reply that does not become an event meanwhile."""
+"""To read a partial reply that does not become an event while it is read."""
 
 
 class Making(NamedTuple):
@@ -47,7 +47,7 @@ def add_sessions(
 def _add_session(writer: BackupWriter, reading: Reading, session_id: str, keys: Sequence[str]) -> None:
     seq, reply = _state_of(reading, session_id)
     if not seq:
-        return  # deleted meanwhile
+        return  # deleted since
     writer.add_log(session_id, exported(reading.events(session_id, upto=seq), "jsonl", keys))
     if reply:
         pieces = (_without(f"{json.dumps(body)}\n".encode(), keys) for body in reply)
@@ -79,7 +79,7 @@ def add_files(writer: BackupWriter, paths: Paths, keys: Sequence[str], *, snapsh
                 file.name, _content(file, keys), int(status.st_mtime), executable=bool(status.st_mode & 0o100)
             )
         except FileNotFoundError:
-            continue  # deleted meanwhile
+            continue  # deleted since
         except _Unreadable as why:
             yield f"Cannot read {path_text(file.path)}: {why}. It is not in the backup."
 

@@ -1,28 +1,53 @@
 """Restore a backup: logs by the idempotent steps of an import, files where none differs. Doing it again changes
 nothing; one that was cut off is completed by the same command."""
 
+import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from enum import Enum
 from pathlib import Path
 from typing import IO, Final, NamedTuple, TypeAlias
 
-from co_tui.events import Event
-from co_tui.events.decisions import Border, Source
+from co_tui.events import Event, is_durable
+from co_tui.events.decisions import PUBLIC_MODEL, Border, Source
+from co_tui.events.event import decode
+from co_tui.events.storable import storable
 from co_tui.exchange.backup.archive import PIECE_BYTES, Backup, Entry
-from co_tui.exchange.backup.names import path_of, session_of_log, session_of_reply
-from co_tui.exchange.backup.read_log import event_of, log_lines, read_log, read_reply
-from co_tui.exchange.backup.running_parts import is_running_part, reason_to_ask
+from co_tui.exchange.backup.names import APPROVALS, SETTINGS, path_of, session_of_log, session_of_reply
+from co_tui.exchange.importers.foreign_files import MAX_LINE_BYTES
 from co_tui.exchange.importers.imported import ImportRefused
+from co_tui.exchange.importers.programs.co_tui_log import MAX_MISSING_EVENTS
 from co_tui.exchange.intake.copying import BroughtSession, bring_reply
 from co_tui.exchange.intake.take_in import Outcome, TakenIn, look_up_exactly, take_in_exactly
 from co_tui.paths import Paths, path_text, replaced_atomically
-from co_tui.settings.files import LIMIT_BYTES
+from co_tui.settings.context_settings import ContextSettings
+from co_tui.settings.files import LIMIT_BYTES, parsed
+from co_tui.settings.policies.policy_files import built_in_names
+from co_tui.settings.rules import SettingsError
 from co_tui.store.port import Store
 from co_tui.store.sync.branches import has_conversation
 from co_tui.store.sync.placing import is_known
+
+_MORE_DEPTH: Final = -8
+"""A log's line has more levels than what was made storable when it was written."""
+_TIME_CHARS: Final = 64
+_MOST: Final = 10**15
+"""Larger numbers are damage, and no database takes them."""
+
+_RUNNING_FOLDERS: Final = ("config/skills/", "config/agents/", "config/commands/")
+_HARMLESS_KEYS: Final = frozenset(
+    (
+        *ContextSettings.FIELDS,
+        *("reasoning_effort", "theme", "reduced_motion", "images", "notifications", "keys", "compaction_timeout_s"),
+        *("memory_limit_mb", "agent_max_steps", "max_session_cost", "max_daily_cost", "command_timeout_s"),
+        *("retention_days", "daily_memory", "memory_search", "board_tokens", "board_updates", "request_timeout_s"),
+        *("max_retries", "hook_timeout_s"),
+    )
+)
+"""Settings that run nothing, allow nothing and send nothing elsewhere."""
 
 _IN_MEMORY_BYTES: Final = 8_000_000
 _OF_SESSIONS: Final = ("data/sessions/", "state/snapshots/")
@@ -190,3 +215,116 @@ def _write(target: Path, content: IO[bytes], entry: Entry) -> None:
         target.chmod(0o700)
     if entry.modified > 0:
         os.utime(target, (entry.modified, entry.modified))
+
+
+def is_running_part(name: str) -> bool:
+    """Whether a file has to be looked at, or needs a yes by its name alone."""
+    is_policy = name.startswith("config/policies/") and not name.endswith(".toml")
+    return is_policy or name in (SETTINGS, APPROVALS) or name.startswith(_RUNNING_FOLDERS)
+
+
+def reason_to_ask(name: str, content: bytes) -> str:
+    """Why a file needs a yes, for people; empty when it needs none."""
+    if name == SETTINGS:
+        settings = _deciding_settings(content)
+        return f"sets {', '.join(settings)}" if settings else ""
+    if name == APPROVALS:
+        return "allows tools without a question"
+    return "can decide what runs" if is_running_part(name) else ""
+
+
+def _deciding_settings(content: bytes) -> list[str]:
+    try:
+        table = parsed(content[: LIMIT_BYTES + 1].decode(), Path(SETTINGS))
+    except (SettingsError, UnicodeDecodeError):
+        return ["what cannot be read"]
+    if len(content) > LIMIT_BYTES:
+        return ["too much"]
+    return sorted(key[:40] for key, value in table.items() if not _is_harmless(key, value))
+
+
+def _is_harmless(key: str, value: object) -> bool:
+    match key, value:
+        case (("model" | "summarization_model"), str(name)):
+            return PUBLIC_MODEL.fullmatch(name) is not None
+        case "policy", str(name):  # a policy of one's own may be withheld, and nothing starts without it
+            return name in built_in_names()
+        case "mode", ("ask" | "plan"):
+            return True
+        case "permissions", dict(table):
+            return not table.get("allow")
+        case _:
+            return key in _HARMLESS_KEYS
+
+
+def log_lines(session_id: str, content: IO[bytes]) -> list[bytes]:
+    """The lines of a log. Raises `ImportRefused`."""
+    if lines := list(_lines(session_id, content)):
+        return lines
+    raise ImportRefused(f"The log of session {session_id} is empty.")
+
+
+def read_log(session_id: str, lines: Iterable[bytes]) -> list[Event]:
+    """All events, exactly. Raises `ImportRefused` for anything but a whole log of that session."""
+    log: list[Event] = []
+    last = missing = 0
+    for number, line in enumerate(lines, 1):
+        event = event_of(line)
+        if event is None or event.session_id != session_id or not is_durable(event.fact) or not _is_time(event):
+            raise ImportRefused(
+                f"The log of session {session_id} is damaged: line {number:,} is not one of its events."
+            )
+        seq = event.seq or 0
+        missing += seq - last - 1
+        if seq <= last or missing > MAX_MISSING_EVENTS or (last == 0 and seq != 1):
+            raise ImportRefused(f"The log of session {session_id} is damaged: line {number:,} is out of order.")
+        last = seq
+        log.append(event)
+    return log
+
+
+def read_reply(session_id: str, content: IO[bytes]) -> list[str]:
+    """The pieces of a reply that was being written. Raises `ImportRefused`."""
+    pieces = []
+    for line in _lines(session_id, content):
+        piece = _value(line)
+        if not isinstance(piece, str):
+            raise ImportRefused(f"The partial reply of session {session_id} is damaged.")
+        pieces.append(piece)
+    return pieces
+
+
+def _lines(session_id: str, content: IO[bytes]) -> Iterator[bytes]:
+    while line := content.readline(MAX_LINE_BYTES + 1):
+        if len(line) > MAX_LINE_BYTES:
+            raise ImportRefused(f"The log of session {session_id} has a line of over {MAX_LINE_BYTES:,} bytes.")
+        yield line
+
+
+def event_of(line: bytes) -> Event | None:
+    """The event of a line; None when it is none."""
+    record = _value(line)
+    if not isinstance(record, dict) or not _is_number(record.get("version")) or not _is_number(record.get("seq")):
+        return None
+    try:
+        return decode(record)
+    except ValueError:
+        return None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MOST
+
+
+def _value(line: bytes) -> object:
+    try:
+        return storable(json.loads(line), _MORE_DEPTH)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_time(event: Event) -> bool:
+    try:
+        return len(event.timestamp) <= _TIME_CHARS and bool(datetime.fromisoformat(event.timestamp))
+    except ValueError:
+        return False

@@ -6,8 +6,7 @@ from typing import Any, Final
 from co_tui.agent.redact import HIDDEN, redact
 from co_tui.events import Event
 from co_tui.events.event import decode, encode
-from co_tui.events.image_bytes import image_type
-from co_tui.events.images import image_of
+from co_tui.events.images import image_of, image_type
 
 MOST_IMAGE_BYTES: Final = 64_000_000
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from co_tui.events import Event
 from co_tui.events.file_diff import is_diff
 from co_tui.events.tool_wording import argument_lines
-from co_tui.exchange.exporters.happenings import Happening
-from co_tui.exchange.exporters.story import Entry, Speech, Story, ToolUse, clock, day_and_time, story_of
+from co_tui.exchange.exporters.story import Entry, ExportedEvent, Speech, Story, ToolUse, clock, day_and_time, story_of
 from co_tui.inert import inert, one_line
 
 _FENCE = re.compile(r"`{3,}")
@@ -41,7 +40,7 @@ def _written(entry: Entry) -> str:
             return _speech(entry)
         case ToolUse():
             return _tool_use(entry)
-        case Happening():
+        case ExportedEvent():
             # What replaced messages is shown as it is sent: as Markdown its lines would run together.
             shown = _fenced if entry.is_compaction else _quoted
             detail = f"\n\n{shown(entry.detail)}" if entry.detail.strip() else ""

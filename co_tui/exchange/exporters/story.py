@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from co_tui.events import (
+    CompactionComplete,
     CompactionUndone,
     Event,
     Json,
     Message,
+    PlanChanged,
     SessionFork,
     SessionInterrupted,
     SessionRename,
@@ -22,7 +24,6 @@ from co_tui.events.images import StoredImage, attached_image, images_in
 from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces, prompt_of, title_of
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import Stage, call_summary, result_summary, stage_of
-from co_tui.exchange.exporters.happenings import Happening, happening
 
 SPEAKERS: Final[dict[Role, str]] = {
     "user": "You",
@@ -83,12 +84,48 @@ class ToolUse:
         return result_summary(self.tool, self.arguments, self.result, self.stage, self.diff)
 
     @property
-    def is_shown_otherwise(self) -> bool:
+    def is_shown_elsewhere(self) -> bool:
         """Whether its effect is an entry of its own: the plan."""
         return self.tool == "write_plan" and self.result is not None and not self.failed
 
 
-Entry: TypeAlias = Speech | ToolUse | Happening
+class ExportedEvent(NamedTuple):
+    """One line of the timeline, and what opens below it."""
+
+    symbol: str
+    words: str
+    time: str
+    seq: int
+    detail: str = ""
+    is_compaction: bool = False
+    is_plan: bool = False
+    is_undone: bool = False
+
+    @property
+    def text(self) -> str:
+        """What happened, and that it was undone later."""
+        return f"{self.words} · undone" if self.is_undone else self.words
+
+
+def exported_event(event: Event) -> ExportedEvent | None:
+    """The event as an entry; None if it is not exported."""
+    fact = event.fact
+    entry = fact.export_entry()
+    if entry is None:
+        return None
+    is_compaction = isinstance(fact, CompactionComplete) and fact.success and not fact.agent
+    return ExportedEvent(
+        fact.symbol,
+        entry.text,
+        event.timestamp,
+        event.seq or 0,
+        entry.detail,
+        is_compaction,
+        isinstance(fact, PlanChanged),
+    )
+
+
+Entry: TypeAlias = Speech | ToolUse | ExportedEvent
 
 
 @dataclass(slots=True)
@@ -128,7 +165,7 @@ class _StoryBuilder:
             story.began = story.began or event.timestamp
             story.ended = event.timestamp
             self._add_event(event)
-        entries = (entry for entry in story.entries if not (isinstance(entry, ToolUse) and entry.is_shown_otherwise))
+        entries = (entry for entry in story.entries if not (isinstance(entry, ToolUse) and entry.is_shown_elsewhere))
         story.entries = list(entries)
         return story
 
@@ -150,13 +187,13 @@ class _StoryBuilder:
             self._say_once()
         if isinstance(fact, CompactionUndone):
             self._mark_undone(fact.compaction_seq)
-        if (happened := happening(event)) is not None:
-            self._add_happening(happened)
+        if (happened := exported_event(event)) is not None:
+            self._add_exported_event(happened)
             if happened.is_compaction:
                 story.compactions += 1
                 story.compacted_after.append(len(story.measured))
 
-    def _add_happening(self, happened: Happening) -> None:
+    def _add_exported_event(self, happened: ExportedEvent) -> None:
         """Add an entry; the plan has one in a turn, which is its last."""
         if happened.is_plan and self._plan is not None:
             self._story.entries[self._plan] = happened
@@ -168,7 +205,7 @@ class _StoryBuilder:
     def _mark_undone(self, seq: int) -> None:
         """Mark the compaction, clearing or rewind of this seq."""
         for place, entry in enumerate(self._story.entries):
-            if isinstance(entry, Happening) and entry.seq == seq:
+            if isinstance(entry, ExportedEvent) and entry.seq == seq:
                 self._story.entries[place] = entry._replace(is_undone=True)
 
     def _say_once(self) -> None:

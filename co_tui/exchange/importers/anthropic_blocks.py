@@ -109,12 +109,8 @@ def _result(builder: SessionBuilder, block: Record) -> Result:
     given = block.get("content")
     is_own = block.get("type") in ("tool_result", "mcp_tool_result")
     content = builder.counting(result_content(given)) if is_own else Content(_server_text(given))
-    failed = block.get("is_error") is True or _is_error(given)
+    failed = block.get("is_error") is True or (isinstance(given, dict) and text(given.get("type")).endswith("_error"))
     return Result(text(block.get("tool_use_id")), content.text, failed=failed, images=content.images)
-
-
-def _is_error(content: Any) -> bool:
-    return isinstance(content, dict) and text(content.get("type")).endswith("_error")
 
 
 def _server_text(content: Any) -> str:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, Self
 
-from co_tui.events.image_bytes import MOST_IMAGE_BYTES
+from co_tui.events.images import MOST_IMAGE_BYTES
 from co_tui.exchange.importers.foreign_files import MAX_WHOLE_BYTES, Document, Record, json_value, opened
 from co_tui.exchange.importers.imported import ImportRefused
 

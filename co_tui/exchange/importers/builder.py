@@ -279,7 +279,7 @@ class SessionBuilder:
         return [*([text] if text.strip() else []), *images]
 
     def _flat(self) -> list[Item]:
-        """All items with the results behind their replies, and the places that others name counted anew."""
+        """All items with the results behind their replies, and the places that others name counted again."""
         flat: list[Item] = []
         starts: list[int] = []
         for item in self._items:

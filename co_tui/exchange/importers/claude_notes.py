@@ -72,7 +72,7 @@ def command_in(said: str) -> TypedCommand | None:
 
 
 def output_in(said: str) -> str | None:
-    """What a command printed; None for a text that is no output of one."""
+    """What a command printed; None for a text that is not the output of one."""
     if not said.lstrip().startswith(_OUTPUTS):
         return None
     return "\n".join(filter(None, (_tagged(said, tag.strip("<>")) for tag in _OUTPUTS)))
@@ -97,7 +97,7 @@ def left_out_of(about: Record) -> str:
 
 
 def attached_file(about: Record) -> Content:
-    """A file that the user attached, under its name; what is no text is only named."""
+    """A file that the user attached, under its name; what is not text is only named."""
     name = next((name for key in ("displayPath", "filename", "path", "uri") if (name := text(about.get(key)))), "")
     heading = f"Attached: {one_line(name, _NAME_CHARS) or 'a file'}"
     content = about.get("content")

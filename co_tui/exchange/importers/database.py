@@ -64,7 +64,7 @@ class Database:
 
     def _tables(self) -> Iterator[tuple[str, frozenset[str]]]:
         """The ordinary tables without generated columns, and their columns."""
-        # What is no table has no page of its own; the text is what SQLite goes by, not the type.
+        # What is not a table has no page of its own; the text is what SQLite goes by, not the type.
         sql = (
             "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND sql LIKE 'CREATE TABLE%' LIMIT ?"
         )

@@ -51,8 +51,8 @@ def files_in(folder: Path) -> list[Path]:
     return sorted(found)[:MAX_FILES]
 
 
-def _folder(environ: Mapping[str, str], variable: str, otherwise: Path) -> Path:
-    return Path(environ[variable]).expanduser() if environ.get(variable) else otherwise
+def _folder(environ: Mapping[str, str], variable: str, default: Path) -> Path:
+    return Path(environ[variable]).expanduser() if environ.get(variable) else default
 
 
 def claude_code_folder(environ: Mapping[str, str], home: Path) -> Path:

@@ -50,7 +50,7 @@ class TextDocument(NamedTuple):
 
 
 def read_document(path: Path) -> Document:
-    """Raises `ImportRefused` when it cannot be opened, is no ordinary file, or is too large."""
+    """Raises `ImportRefused` when it cannot be opened, is not an ordinary file, or is too large."""
     with opened(path) as stream:
         status = os.fstat(stream.fileno())
         modified = datetime.fromtimestamp(status.st_mtime, UTC)

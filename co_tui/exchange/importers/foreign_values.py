@@ -106,7 +106,7 @@ def _read_block(block: Record) -> tuple[str, str]:
 
 
 def _kind_left_out(kind: str, name: str) -> str:
-    """In words for people: what a block of this type holds that is no text."""
+    """In words for people: what a block of this type holds that is not text."""
     if kind == "text":
         return ""
     known = (word for sign, word in _LEFT_OUT.items() if sign in kind or name.startswith(f"{sign}/"))
@@ -138,11 +138,7 @@ def readable(value: Any) -> str:
 def _is_blocks(value: Any) -> bool:
     """Whether it is a block, or texts and blocks only; other data is read as JSON."""
     each = value if isinstance(value, list) else [value]
-    return all(isinstance(one, str) or _is_block(one) for one in each)
-
-
-def _is_block(value: Any) -> bool:
-    return isinstance(value, dict) and isinstance(value.get("type"), str)
+    return all(isinstance(one, str) or (isinstance(one, dict) and isinstance(one.get("type"), str)) for one in each)
 
 
 def count(record: Any, *keys: str) -> int:
@@ -154,7 +150,7 @@ def count(record: Any, *keys: str) -> int:
 
 
 def read_time(value: Any) -> datetime | None:
-    """An ISO text, or seconds, milli- or microseconds since 1970; None for what is no time of a session."""
+    """An ISO text, or seconds, milli- or microseconds since 1970; None for what cannot be the time of a session."""
     try:
         moment = _moment(value)
     except (ValueError, OverflowError, OSError):

@@ -1,4 +1,4 @@
-"""What an importer declares; each module in `programs` has one as `IMPORTER`."""
+"""What an importer declares; each module in `programs` has a tuple of them, `IMPORTERS`."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, TypeAlias
@@ -34,7 +34,7 @@ class DatabaseImporter(NamedTuple):
 
 
 class TextImporter(NamedTuple):
-    """Imports files that are no JSON."""
+    """Imports files that are not JSON."""
 
     label: str
     recognises: Callable[[str], bool]

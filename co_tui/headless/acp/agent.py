@@ -106,7 +106,7 @@ class Agent:
         return AuthMethodAgent(id="login", name=name, description=about)
 
     async def authenticate(self, method_id: str, **_: Any) -> None:
-        """Keys are read anew for every session; nothing is kept here."""
+        """Keys are read again for every session; nothing is kept here."""
 
     async def new_session(
         self, cwd: str, mcp_servers: Sequence[GivenServer] | None = None, **_: Any

@@ -19,7 +19,7 @@ TOO_LONG: Final = f"A message has at most {MOST_MESSAGE_BYTES // 1_000_000} MB."
 
 async def protocol_streams() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """Standard input and output, for the protocol alone: what else is printed goes to standard error, and commands
-    read nothing. Raises `OSError` or `ValueError` if they are no pipes."""
+    read nothing. Raises `OSError` or `ValueError` if they are not pipes."""
     if stat.S_ISCHR(os.fstat(0).st_mode) and not os.isatty(0):
         raise ValueError("The event loop cannot read a device such as /dev/null.")
     given, taken = _taken_streams()

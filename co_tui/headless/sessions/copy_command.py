@@ -7,7 +7,7 @@ from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.redact import keys_in
 from co_tui.exchange.intake.copying import copy_sessions
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
-from co_tui.headless.sessions.brought_tally import BroughtTally
+from co_tui.headless.sessions.copy_tally import CopyTally
 from co_tui.session.approvals.marks import Marks
 from co_tui.session.synced_files import SyncedFiles
 from co_tui.store.port import Store
@@ -31,7 +31,7 @@ def copy(
     KeptKeys(context.paths).hide_all()
     source, target = (other, context.store) if back else (context.store, other)
     ids = _ids(source, options)
-    tally = BroughtTally("copied", len(ids), as_json=options.as_json)
+    tally = CopyTally("copied", len(ids), as_json=options.as_json)
     try:
         border = Marks(context.paths.machine_key).counted
         for brought in copy_sessions(source, target, ids, keys_in(environ), border, dry_run=options.dry_run):

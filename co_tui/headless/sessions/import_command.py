@@ -13,7 +13,7 @@ from co_tui.exchange.intake.folder_deletions import apply_deletions, deletions_i
 from co_tui.exchange.intake.import_files import FileImport, ImportTally, import_files
 from co_tui.exchange.intake.take_in import Outcome, TakenIn
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, put, put_json, say, table
-from co_tui.headless.sessions.brought_tally import TITLE_CHARS, growth_text
+from co_tui.headless.sessions.copy_tally import TITLE_CHARS, growth_text
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
 from co_tui.store.sync.branches import FORKS

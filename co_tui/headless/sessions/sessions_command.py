@@ -64,13 +64,13 @@ def _misplaced(options: "Namespace | SimpleNamespace") -> str:
     if options.ids:
         return "IDs go with --copy-to or --copy-from. Print a session with `co-tui show ID`."
     if options.dry_run and not options.prune:
-        return "--dry-run goes with --prune, --copy-to or --copy-from."
+        return "--dry-run works only with --prune, --copy-to or --copy-from."
     if options.verbose and not options.prune:
-        return "--verbose goes with --prune."
+        return "--verbose works only with --prune."
     if options.forever and options.delete is None:
-        return "--forever goes with --delete ID."
+        return "--forever works only with --delete ID."
     if options.yes and not (options.forever or options.empty_trash):
-        return "--yes goes with --delete ID --forever or --empty-trash."
+        return "--yes works only with --delete ID --forever or --empty-trash."
     return ""
 
 
@@ -191,7 +191,7 @@ def _empty_trash(context: CommandContext, *, yes: bool) -> int:
         return FAILED
     deleted = sum(1 for _ in delete_trash(context.store, rows))
     left = len(rows) - deleted
-    kept = f" {counted(left, 'session')} opened or restored meanwhile: not deleted." if left else ""
+    kept = f" {counted(left, 'session')} opened or restored just now: not deleted." if left else ""
     say(f"{counted(deleted, 'session')} deleted.{kept}")
     return DONE
 

@@ -13,7 +13,7 @@ MAX_WAITING_BYTES = 2_000_000
 
 
 class Closed(IntEnum):
-    """Why the server closes a page's socket. `own/lasting_socket.js` reads these codes."""
+    """Why the server closes a page's socket. `own/reconnecting_socket.js` reads these codes."""
 
     ENDED = 4000
     """The app has ended."""

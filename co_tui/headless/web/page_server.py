@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from aiohttp import WSMsgType, web
 from textual_serve.server import Server, to_int
 
-from co_tui.headless.web.living_apps import LivingApps, Visit
 from co_tui.headless.web.open_page import Closed, OpenPage
+from co_tui.headless.web.running_apps import RunningApps, Visit
 from co_tui.headless.web.served_app import LEAVING_S, SESSION_ID, PageSize, ServedApp
 
 COOKIE = "co-tui"
@@ -36,7 +36,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class PageServer(Server):
     """The library's server, behind a secret in the address and closed to other pages of the same browser."""
 
-    def __init__(self, apps: LivingApps, host: str, port: int, *, hosts: frozenset[str], secret: str = "") -> None:
+    def __init__(self, apps: RunningApps, host: str, port: int, *, hosts: frozenset[str], secret: str = "") -> None:
         """`hosts` are the names under which the page may be asked for; empty allows any. `secret` is the one that an
         earlier server had."""
         super().__init__("co-tui", host=host, port=port, title="co-tui", templates_path=_HERE)

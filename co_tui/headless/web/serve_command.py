@@ -50,7 +50,7 @@ class ServedCommand(NamedTuple):
     private: bool
     keep_minutes: int
     secret_file: Path | None = None
-    """Keeps the key of the address, so that pages find a server that was started anew; None for a new key each time."""
+    """Keeps the key of the address, so that pages find a server that was restarted; None for a new key each time."""
 
 
 def serve(address: Address, served: ServedCommand, *, allow_remote: bool) -> int:
@@ -64,8 +64,8 @@ def serve(address: Address, served: ServedCommand, *, allow_remote: bool) -> int
 async def _serve(address: Address, served: ServedCommand) -> int:
     from aiohttp import web
 
-    from co_tui.headless.web.living_apps import LivingApps
     from co_tui.headless.web.page_server import PageServer
+    from co_tui.headless.web.running_apps import RunningApps
     from co_tui.headless.web.served_app import AppCommand
 
     # Without the present folder among the places that modules come from: it may hold anything.
@@ -74,7 +74,7 @@ async def _serve(address: Address, served: ServedCommand) -> int:
     hosts = frozenset({address.host, *LOOPBACK_NAMES}) if address.is_loopback else frozenset()
     # A key that was sent unencrypted, or for a port that changes, is not used again.
     file = served.secret_file if address.is_loopback and address.port and not served.private else None
-    apps = LivingApps(command, served.keep_minutes * 60)
+    apps = RunningApps(command, served.keep_minutes * 60)
     server = PageServer(apps, address.host, address.port, hosts=hosts, secret=_kept_secret(file))
     runner = web.AppRunner(await server.application(), access_log=None, handle_signals=False)
     await runner.setup()

@@ -14,9 +14,9 @@ from co_tui.paths import is_inside
 from co_tui.session.approvals.kept_approvals import KeptApprovals
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
+from co_tui.settings.consistency import usable_rules
 from co_tui.settings.permission_rules import READ, Rule, RuleInForce
 from co_tui.settings.rules import ASK, AUTO, SANDBOX, SANDBOX_OFF, offered_modes
-from co_tui.settings.unusable_rules import usable_rules
 
 CO_TUI: Final = "co-tui"
 THIS_SESSION: Final = "this session"

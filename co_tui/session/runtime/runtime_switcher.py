@@ -18,7 +18,7 @@ from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.settings import Settings
-from co_tui.settings.by_window import in_window
+from co_tui.settings.rules import in_window
 
 MUCH_MORE = 1.1
 """A model that counts this many times our estimate is named in the notice about tools left out."""

@@ -27,7 +27,7 @@ from co_tui.session.slash.find_command import FoundCommand
 from co_tui.session.tools.working_tools import WorkingTools
 from co_tui.session.workplace.workplace import Workplace
 from co_tui.settings import CommandFile
-from co_tui.settings.command_text import MOST_COMMANDS, TextPiece, filled, pieces_of
+from co_tui.settings.markdown.command_text import MOST_COMMANDS, TextPiece, filled, pieces_of
 
 RUN: Final = "run_command"
 READ: Final = "read_file"

@@ -16,7 +16,7 @@ from pydantic_ai_harness.planning import Planning
 
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
-from co_tui.events.image_bytes import sendable_type
+from co_tui.events.images import sendable_type
 from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
 from co_tui.inert import inert
 from co_tui.session.approvals.permissions import Permissions

@@ -269,7 +269,8 @@ class Reader:
         return self._ask(lambda connection: deletion_of(connection, session_id), None)
 
     def not_fetched(self) -> frozenset[str]:
-        return frozenset(self._ask(synced_rows.not_fetched, []))
+        found: list[str] = self._ask(synced_rows.not_fetched, [])
+        return frozenset(found)
 
     def unpushed(self, server: str) -> list[str]:
         """The user's sessions that a server lacks something of, as far as is known; newest first."""

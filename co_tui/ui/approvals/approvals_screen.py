@@ -1,7 +1,7 @@
 """The approval rules in force: where each is written, and how to add or revoke one."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -15,19 +15,21 @@ from textual.widgets.option_list import Option
 
 from co_tui.events.wording import mode_line
 from co_tui.inert import one_line
+from co_tui.session.slash.command_host import CommandHost
+from co_tui.session.slash.work_commands import standing_approvals
 from co_tui.settings import SettingsError, quoted
-from co_tui.settings.permission_rules import FORMS, Effect, parse_rule
+from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, parse_rule
+from co_tui.settings.writing import add_permission
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
 from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.formatting import folder
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 if TYPE_CHECKING:
     from co_tui.session.approvals.standing_approvals import StandingRule
-    from co_tui.settings.permission_rules import RuleInForce
 
 RULE_CHARS: Final = 200
 WIDEST_RULE: Final = 50
@@ -50,14 +52,36 @@ WRITING_KEYS: Final = (("enter", "next"), ("escape", "back"))
 CHOOSING_KEYS: Final = (("up down enter", "choose"), ("escape", "back"))
 
 
-class RuleEditor(Protocol):
-    """Changes the rules; returns what it did in a sentence. Raises `SettingsError`."""
+class ApprovalEditor:
+    """Lists, adds and revokes approval rules; a change applies to the open session, too."""
 
-    def rules(self) -> "Sequence[StandingRule]": ...
+    def __init__(self, host: CommandHost) -> None:
+        self._host = host
 
-    async def add(self, effect: Effect, rule: str) -> str: ...
+    def rules(self) -> "list[StandingRule]":
+        return standing_approvals(self._host).all()
 
-    async def revoke(self, rule: "RuleInForce") -> str: ...
+    async def add(self, effect: "Effect", rule: str) -> str:
+        """Write a rule to the user's file; returns when it takes effect. Raises `SettingsError`."""
+        launch = self._host.launch
+        added = add_permission(effect, rule, launch.paths)
+        return f"Added: {effect} {added.rule}. It applies {await self._reload()}."
+
+    async def revoke(self, rule: "RuleInForce") -> str:
+        """Raises `SettingsError`."""
+        try:
+            await standing_approvals(self._host).revoke(rule)
+        except OSError as error:
+            raise SettingsError(f"Not revoked: cannot write {error.filename} ({error.strerror}).") from None
+        if rule.source == str(self._host.launch.paths.config_file):
+            await self._reload()
+        return f"Revoked {rule.rule.shown}."
+
+    async def _reload(self) -> str:
+        changed = self._host.launch.reloaded(written="permissions")
+        for problem in changed.problems:
+            self._host.fail(problem)
+        return await self._host.apply("permissions", changed)
 
 
 class ApprovalsScreen(Dialog[None]):
@@ -74,7 +98,7 @@ class ApprovalsScreen(Dialog[None]):
         Binding("d,delete", "revoke", "Revoke"),
     ]
 
-    def __init__(self, editor: RuleEditor, mode: str = "") -> None:
+    def __init__(self, editor: ApprovalEditor, mode: str = "") -> None:
         """`mode` is the one in force, which allows more than the rules."""
         super().__init__(wide=True)
         self._editor, self._mode = editor, mode
@@ -84,7 +108,7 @@ class ApprovalsScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = "Approvals"
             box.border_subtitle = Text(f"mode {mode_line(self._mode)}") if self._mode else ""
-            yield SteadyList(classes="-filling")
+            yield SafeList(classes="-filling")
             yield Static(id="said", markup=False)
             yield KeyHints(*LIST_KEYS)
 

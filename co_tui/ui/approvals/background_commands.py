@@ -14,7 +14,7 @@ from co_tui.inert import inert, one_line
 from co_tui.ui.background import guarded_callback
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 if TYPE_CHECKING:
     from co_tui.session.tools.command_watch import BackgroundCommand
@@ -41,7 +41,7 @@ class BackgroundCommandsScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Background commands"
-            yield SteadyList(classes="-filling")
+            yield SafeList(classes="-filling")
             with VerticalScroll(can_focus=False, id="output") as output:
                 output.border_title = " output "
                 yield Static(markup=False)

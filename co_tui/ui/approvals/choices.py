@@ -157,7 +157,7 @@ class ChoiceBox(Widget, can_focus=True):
             bindings_of(self).bind("space", "check", "Check", show=False)
 
     def on_mount(self) -> None:
-        self.auto_links = False  # choices are no links
+        self.auto_links = False  # choices are not links
 
     def on_key(self, event: Key) -> None:
         if self.hears_letters and len(event.key) == 1 and event.key in self.choices:

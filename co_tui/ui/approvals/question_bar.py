@@ -166,7 +166,7 @@ class QuestionPanel(ChoiceBox):
             return False
         self._held += key
         self._stop_waiting()
-        # Keys that arrived meanwhile are handled first.
+        # Keys that have arrived are handled first.
         self._timer = self.set_timer(TYPING_S, lambda: self.app.call_later(self._decide))
         return True
 

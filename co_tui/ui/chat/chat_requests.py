@@ -2,10 +2,11 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from textual import on
 from textual.containers import Vertical
+from textual.geometry import Size
 from textual.getters import query_one
 from textual.screen import Screen
 
@@ -13,7 +14,6 @@ from co_tui.actions import SlashCommand
 from co_tui.inert import inert
 from co_tui.session.slash import typed_command
 from co_tui.session.state.session_state import SessionState, seq_of
-from co_tui.ui.chat.columns import MIN_COLUMNS, WIDE_COLUMNS, set_columns
 from co_tui.ui.chat.message_actions import MessageActions
 from co_tui.ui.chat.transcript_feed import Feed
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
@@ -23,11 +23,22 @@ from co_tui.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
+    from co_tui.ui.chat.deferred_widgets import DeferredWidgets
     from co_tui.ui.chat.find_in_chat import ChatSearch
-    from co_tui.ui.chat.late_widgets import LateWidgets
     from co_tui.ui.timeline.timeline_widget import Timeline
     from co_tui.ui.widgets.find_bar import FindBar
 
+
+MIN_COLUMNS: Final = 60
+"""With fewer, as on a phone held upright, some texts are shorter."""
+FEWEST_COLUMNS, MIN_ROWS = 43, 16
+"""A phone's soft keyboard leaves about as many rows."""
+SMALLEST: Final = f"{FEWEST_COLUMNS}×{MIN_ROWS}"
+WIDE_COLUMNS: Final = 110
+"""The least width that has room for chat and side column."""
+CHAT_COLUMNS: Final = 105
+"""Prose of 100 columns, with the border, the padding and the scroll bar of the chat."""
+LEAST_SIDE, MOST_SIDE = 36, 64
 
 MAX_EDITED_CHARS = 200_000
 """Longest text to edit in a `TextArea`: it lays out all of its lines, so more takes seconds to open."""
@@ -45,7 +56,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
     def __init__(self, host: "ChatHost") -> None:
         super().__init__()
         self._host = host
-        self._late: LateWidgets | None = None
+        self._late: DeferredWidgets | None = None
         self._has_slash = False
         """Whether the prompt began as a command does; keys that come fast arrive as one edit."""
         self._finding: ChatSearch | None = None
@@ -68,15 +79,15 @@ class ChatRequests(SteadyScreen, Screen[None]):
 
     @property
     def is_compacting(self) -> bool:
-        return self._late is not None and self._late.is_compacting
+        return self._late is not None and self._late.compacting.display
 
     @property
     def is_offering(self) -> bool:
-        return self._late is not None and self._late.is_offering
+        return self._late is not None and self._late.completions.display
 
     @property
     def _is_timeline_read(self) -> bool:
-        return self._late is not None and self._late.is_timeline_read
+        return self._late is not None and self._late.timeline.has_focus
 
     def label_of(self, action: str) -> str:
         """A compaction is cancelled, everything else is stopped."""
@@ -95,7 +106,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
             self.toggle_class("-drawer")
             self.refresh_bindings()
         if self._late is not None:
-            self.call_after_refresh(self._late.see_newest)
+            self.call_after_refresh(self._late.timeline.see_newest)
 
     def set_columns(self) -> None:
         self.prompt.placeholder = PLACEHOLDER if self.size.width >= MIN_COLUMNS else SHORT_PLACEHOLDER
@@ -198,7 +209,7 @@ class ChatRequests(SteadyScreen, Screen[None]):
         """The screen became narrow while the timeline had the focus: show it as a drawer."""
         if self.has_class("-narrow") and self._late is not None:
             self.add_class("-drawer")
-            self.call_after_refresh(self._late.focus_timeline)
+            self.call_after_refresh(self._late.timeline.focus)
         else:
             self.prompt.focus()
 
@@ -263,4 +274,34 @@ class ChatRequests(SteadyScreen, Screen[None]):
             self.toggle_side()
         self.set_class(self.has_class("-narrow"), "-drawer")
         if self._late is not None:
-            self._late.go_to_timeline(seq)
+            self._late.timeline.go_to(seq)
+
+
+class Columns(NamedTuple):
+    """Cells of the side column; and the margin left of the prose, which centres it where the chat is wider."""
+
+    side: int
+    margin: int
+
+
+def is_too_small(size: Size) -> bool:
+    return size.width < FEWEST_COLUMNS or size.height < MIN_ROWS
+
+
+def columns_for(width: int, *, with_side: bool) -> Columns:
+    """The chat gets what its prose needs, then the side column grows, and what is left goes around the prose."""
+    side = max(LEAST_SIDE, min(MOST_SIDE, width - CHAT_COLUMNS)) if with_side else 0
+    return Columns(side, max(0, width - side - CHAT_COLUMNS) // 2)
+
+
+def set_columns(transcript: Transcript, side: Vertical, width: int, *, with_side: bool) -> None:
+    """Apply the columns; a narrow screen is left to the style sheet."""
+    columns = columns_for(width, with_side=with_side)
+    if width >= WIDE_COLUMNS:
+        side.styles.width = columns.side or None
+    else:
+        side.styles.clear_rule("width")
+    if columns.margin:
+        transcript.styles.padding = (0, 0, 0, 1 + columns.margin)
+    else:
+        transcript.styles.clear_rule("padding")

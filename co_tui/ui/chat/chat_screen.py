@@ -1,35 +1,43 @@
 """The main screen: the conversation, its gauge and timeline, and the prompt."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.events import Key, Paste
 from textual.geometry import Size
 
-from co_tui.agent.models.catalogue import EMBEDDED
+from co_tui import settings
+from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
 from co_tui.events import Event, SessionError, UsageInfo
 from co_tui.events.model_names import answering_name
+from co_tui.events.wording import MODE_SENTENCES
 from co_tui.inert import one_line
 from co_tui.session.checkout import repository_of
 from co_tui.session.launch import Launch
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.chat.chat_requests import ChatRequests
-from co_tui.ui.chat.columns import FEWEST_COLUMNS, MIN_ROWS, SMALLEST, WIDE_COLUMNS, is_too_small, set_columns
-from co_tui.ui.chat.command_values import command_values
+from co_tui.ui.chat.chat_requests import (
+    FEWEST_COLUMNS,
+    MIN_ROWS,
+    SMALLEST,
+    WIDE_COLUMNS,
+    ChatRequests,
+    is_too_small,
+    set_columns,
+)
 from co_tui.ui.chat.open_questions import Questions
 from co_tui.ui.chat.title_line import TitleFacts, TitleLine
 from co_tui.ui.chat.transcript_feed import HELD, STARTING, Feed, WaitingShown
 from co_tui.ui.chat.welcome import welcome
 from co_tui.ui.keys import command_table
+from co_tui.ui.keys.command_table import active_keys, rebind
+from co_tui.ui.prompt.completion import ArgumentValue, ArgumentValues, argument_values
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.prompt.prompt_status import PromptStatus
 from co_tui.ui.terminal.attention import LIMIT_ALERTS, LONG_TURN_S
-from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.textual_internals import use_lean_compositor
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
@@ -37,8 +45,13 @@ from co_tui.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
-    from co_tui.ui.chat.late_widgets import LateWidgets
-    from co_tui.ui.keys.active_keys import ActiveKey
+    from co_tui.ui.chat.deferred_widgets import DeferredWidgets
+    from co_tui.ui.keys.command_table import ActiveKey
+
+
+_FORMATS: Final = {"markdown": "to read", "html": "one page to share", "jsonl": "to import again"}
+_OPEN: Final = ("model",)
+"""Commands that take other values, too."""
 
 PROVIDER_CHARS = 40
 TALL_ROWS, ROOMY_ROWS = 22, 28
@@ -95,40 +108,37 @@ class ChatScreen(ChatRequests):
         self.prompt.workplace, self.prompt.environ = self._launch.workplace, self._launch.environ
         self.prompt.servers = tuple(self._launch.settings.mcp_servers)
         self.prompt.offer.values_of = lambda name: command_values(name, self._launch)
-        self._status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
-        self._status.show_mode(self._host.controller.modes.current)
-        self._questions = Questions(self, self.prompt, lambda: self._host.last_typed_at)
+        self.status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
+        self.status.show_mode(self._host.controller.modes.current)
+        self.questions = Questions(self, self.prompt, self._host)
         if self._launch.settings.keys:
             self._use_keys(self._launch.settings.keys)
         await self._host.chat_mounted()
 
     async def complete(self) -> None:
         """Mount the widgets that the first paint does not need."""
-        from co_tui.ui.chat.late_widgets import LateWidgets
+        from co_tui.ui.chat.deferred_widgets import DeferredWidgets
         from co_tui.ui.prompt.file_finder import FileFinder
 
-        late = LateWidgets(FileFinder(self, self._launch.workplace, self._host.controller.list_resources))
+        late = DeferredWidgets(FileFinder(self, self._launch.workplace, self._host.controller.list_resources))
         await late.mount(self)
         self._late = late
         if self._launch.settings.keys:
             self._use_keys(self._launch.settings.keys)  # the timeline has keys, too
-        late.show_timeline(self._state)
+        late.timeline.show(self._state.timeline)
         self.show_state(self._state)
 
     def on_resize(self) -> None:
         too_small = is_too_small(self.size)
         if too_small != bool(self.query("TooSmall")):
             if too_small:
-                from co_tui.ui.chat.late_widgets import TooSmall
+                from co_tui.ui.chat.deferred_widgets import TooSmall
 
                 self.mount(TooSmall(SMALLEST))
             else:
                 self.query("TooSmall").remove()
         self.set_columns()
         self._show_title()
-
-    def set_renderer(self, renderer: TextRenderer) -> None:
-        self.transcript.set_renderer(renderer)
 
     # Showing the session
 
@@ -139,14 +149,11 @@ class ChatScreen(ChatRequests):
             self._finding = None
             self.prompt.focus()
         self.feed.show(builder)
-        self._welcome = None if builder.blocks else self._welcomed()
+        self._welcome = None if builder.blocks else self.feed.note(self._welcome_text(), "welcome")
         if self._late is not None:
             self._late.show_session(state)
-            self._status.show_compacting(False)
+            self.status.show_compacting(False)
         self.show_state(state)
-
-    def _welcomed(self) -> Block:
-        return self.feed.note(self._welcome_text(), "welcome")
 
     def _welcome_text(self) -> str:
         cwd, is_embedded = self._launch.cwd, self._model == EMBEDDED
@@ -156,7 +163,7 @@ class ChatScreen(ChatRequests):
     def show_replayed(self, state: SessionState) -> None:
         """The same session after its full replay."""
         if self._late is not None:
-            self._late.show_timeline(state)
+            self._late.timeline.show(state.timeline)
         self.show_state(state)
 
     def show_older(self, blocks: list[Block]) -> None:
@@ -169,7 +176,7 @@ class ChatScreen(ChatRequests):
             self.feed.drop(self._welcome)
             self._welcome = None
         self.feed.apply_event(event)
-        self._status.apply(event.fact)
+        self.status.apply(event.fact)
         if isinstance(event.fact, SessionError) and not event.fact.agent:
             self._limit_reached = LIMIT_ALERTS.get(event.fact.kind, "")
         if self._late is not None:
@@ -177,11 +184,11 @@ class ChatScreen(ChatRequests):
         if event.seq is not None and (not isinstance(event.fact, UsageInfo) or event.fact is state.usage):
             self.show_state(state)
 
-    def _apply_to_late(self, late: "LateWidgets", event: Event, state: SessionState) -> None:
-        was_compacting = late.is_compacting
+    def _apply_to_late(self, late: "DeferredWidgets", event: Event, state: SessionState) -> None:
+        was_compacting = late.compacting.display
         late.apply_event(event, state)
-        if late.is_compacting != was_compacting:
-            self._status.show_compacting(late.is_compacting)
+        if late.compacting.display != was_compacting:
+            self.status.show_compacting(late.compacting.display)
             self.refresh_bindings()
 
     def show_launch(self, launch: Launch) -> None:
@@ -200,13 +207,11 @@ class ChatScreen(ChatRequests):
         self.prompt.workplace = launch.workplace
         self.branch = launch.branch
         if self._late is not None:
-            self._late.set_workplace(launch.workplace)
+            self._late.finder.set_workplace(launch.workplace)
         self.show_launch(launch)
         self._host.folder_changed()
 
     def _use_keys(self, chosen: Mapping[str, str]) -> None:
-        from co_tui.ui.keys.active_keys import rebind
-
         rebind(self, chosen)
         self.prompt.shows_keys = chosen.get("keys_here", "?") == "?"
         self.transcript.end_key = command_table.shortcut_for("to_the_end", chosen)
@@ -217,8 +222,8 @@ class ChatScreen(ChatRequests):
     def show_state(self, state: SessionState) -> None:
         self._state = state
         self.transcript.show_state(state)
-        self._status.show_mode(self._host.controller.modes.current)
-        self._status.provider = one_line(answering_name(self._model), PROVIDER_CHARS)
+        self.status.show_mode(self._host.controller.modes.current)
+        self.status.provider = one_line(answering_name(self._model), PROVIDER_CHARS)
         if self._late is not None:
             self._late.show_gauge(state, self._launch.settings, self.transcript.context_marks.compactions)
         self._show_title()
@@ -256,44 +261,32 @@ class ChatScreen(ChatRequests):
 
     def set_busy(self, busy: bool, waited_for: str = "") -> None:
         """Whether a turn runs; `waited_for` is shown while none does."""
-        ran_s = self._status.busy_s
-        self._status.set_busy(busy, waited_for)
+        ran_s = self.status.busy_s
+        self.status.set_busy(busy, waited_for)
         self.refresh_bindings()
         if not busy and (self._limit_reached or ran_s >= LONG_TURN_S):
             self._host.alert(self._limit_reached or f"the turn ended after {ran_s:.0f} s")
         self._limit_reached = ""
 
     def show_stopping(self) -> None:
-        self._status.show_stopping()
-
-    def show_mode(self, mode: str) -> None:
-        """Show the permission mode."""
-        self._status.show_mode(mode)
-
-    def show_mode_line(self, line: str) -> None:
-        """Show a line about the new mode for a few seconds."""
-        self._status.show_mode_line(line)
-
-    def show_pasting(self, chars: int) -> None:
-        """Show how many characters of a long paste have arrived; 0 when it is complete."""
-        self._status.show_pasting(chars)
+        self.status.show_stopping()
 
     def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
         """Show the prompts that are not part of the conversation yet."""
         self.feed.show_waiting(prompts)
         self._can_withdraw = any(prompt.status == STARTING for prompt in prompts)
         waiting = [prompt for prompt in prompts if prompt.status]
-        self._status.show_waiting(len(waiting), sum(prompt.status == HELD for prompt in waiting))
+        self.status.show_waiting(len(waiting), sum(prompt.status == HELD for prompt in waiting))
         self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hide the keys of actions that are not possible now."""
         if action == "stop":
-            withdraws = self._can_withdraw and not self._questions.is_dismissable  # a question gets Esc first
-            something_to_stop = self._status.busy or self.is_compacting or withdraws
+            withdraws = self._can_withdraw and not self.questions.is_dismissable  # a question gets Esc first
+            something_to_stop = self.status.busy or self.is_compacting or withdraws
             return something_to_stop and not self.has_something_to_close
         if action == "back":
-            return self.has_something_to_close or not self.prompt.has_focus or self._questions.is_dismissable
+            return self.has_something_to_close or not self.prompt.has_focus or self.questions.is_dismissable
         if action == "next_mode":
             return not self.is_offering
         return True
@@ -305,66 +298,82 @@ class ChatScreen(ChatRequests):
 
     # User actions
 
-    def intercept(self, event: Key | Paste) -> bool:
-        """Whether an open question consumed the key."""
-        return self._questions.intercept(event)
-
     def action_next_mode(self) -> None:
         self._host.controller.next_mode()
 
     def action_stop(self) -> None:
         if self.is_compacting:
             self._host.controller.cancel_compaction()
-        elif self._status.busy:
+        elif self.status.busy:
             self._host.controller.interrupt()
         else:
             self._host.controller.sender.withdraw_latest()
 
     async def action_back(self) -> None:
-        if self._late is not None and self._late.is_offering:
+        if self._late is not None and self._late.completions.display:
             self.prompt.offer.dismiss()
-            self._late.offer(self.prompt.offer)
+            self._late.completions.show(self.prompt.offer)
         elif self._finding is not None:
             await self._finding.close()
             self._finding = None
             self.prompt.focus()
         elif self.prompt.has_focus and not self.has_class("-drawer"):
-            self._questions.dismiss()
+            self.questions.dismiss()
         else:
             self.remove_class("-drawer")
             self.prompt.focus()
             self.refresh_bindings()
 
     def show_question(self, panel: QuestionPanel, *, turn_waits: bool = True) -> None:
-        self._questions.show(panel)
+        self.questions.show(panel)
         if turn_waits:
-            self._status.show_asking(True)
+            self.status.show_asking(True)
             self._host.alert("waiting for your answer")
 
     def end_question(self, panel: QuestionPanel) -> None:
-        self._questions.end(panel)
-        self._status.show_asking(False)
-
-    def show_asking(self, asking: bool) -> None:
-        """Whether a dialog waits for an answer."""
-        self._status.show_asking(asking)
+        self.questions.end(panel)
+        self.status.show_asking(False)
 
     # For commands
 
     def keys_here(self) -> "Sequence[ActiveKey]":
-        from co_tui.ui.keys.active_keys import active_keys
-
         return active_keys(self)
-
-    def toggle_folds(self) -> None:
-        self.transcript.toggle_all()
-
-    @property
-    def draft(self) -> str:
-        """The unsent prompt, with pasted texts in full."""
-        return self.prompt.whole
 
     def set_draft(self, text: str) -> None:
         """Replace the unsent prompt; the old one is kept among the earlier prompts."""
         self.prompt.replace_draft(text)
         self.prompt.focus()
+
+
+def command_values(name: str, launch: Launch) -> ArgumentValues:
+    """The values that a command takes now."""
+    found = tuple(_found(name, launch))
+    return ArgumentValues(found, is_closed=name not in _OPEN) if found else argument_values(name)
+
+
+def _found(name: str, launch: Launch) -> Iterator[ArgumentValue]:
+    match name:
+        case "policy":
+            for policy in launch.policies:
+                yield ArgumentValue(policy, settings.policy_description(policy, launch.paths))
+        case "mode":
+            yield from (ArgumentValue(mode, sentence) for mode, sentence in MODE_SENTENCES.items())
+        case "export":
+            yield from (ArgumentValue(form, use) for form, use in _FORMATS.items())
+        case "theme":
+            yield from map(ArgumentValue, settings.rules()["theme"].choices)
+        case "config":
+            yield from (ArgumentValue(key, settings.about(key)[1]) for key in settings.rules())
+        case "model":
+            yield from _models(launch)
+
+
+def _models(launch: Launch) -> Iterator[ArgumentValue]:
+    """The recent models, then what a name may begin with."""
+    from co_tui.ui.models.model_list import RecentModels  # not needed for the first paint
+
+    recent: Iterable[str] = dict.fromkeys([launch.choice.model, *RecentModels(launch.paths).read(), EMBEDDED])
+    yield from map(ArgumentValue, recent)
+    for provider in PROVIDERS:
+        ready = "" if provider.has_key(launch.environ) else " (no key is set)"
+        yield ArgumentValue(f"{provider.prefix}:", f"then a model's name{ready}")

@@ -1,8 +1,7 @@
 """Questions above the prompt, and key routing: to a focused question, else to the prompt."""
 
 import time
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.events import Key, Paste
 from textual.screen import Screen
@@ -11,6 +10,9 @@ from textual.widgets import Input, TextArea
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.textual_internals import bindings_of, forward_event
+
+if TYPE_CHECKING:
+    from co_tui.ui.chat.chat_host import ChatHost
 
 QUIET_S = 1.5
 """A question takes the focus only after this long without typing."""
@@ -22,8 +24,8 @@ CHECK_AGAIN_S = 0.3
 class Questions:
     """Shows question panels without stealing keys from a prompt being typed."""
 
-    def __init__(self, screen: Screen[Any], prompt: Prompt, last_typed_at: Callable[[], float]) -> None:
-        self._screen, self._prompt, self._last_typed_at = screen, prompt, last_typed_at
+    def __init__(self, screen: Screen[Any], prompt: Prompt, host: "ChatHost") -> None:
+        self._screen, self._prompt, self._host = screen, prompt, host
         self._answered_at = float("-inf")
 
     def show(self, panel: QuestionPanel) -> None:
@@ -35,7 +37,7 @@ class Questions:
 
     @property
     def _is_idle(self) -> bool:
-        typed_at = self._last_typed_at()
+        typed_at = self._host.last_typed_at
         was_answer = self._answered_at >= typed_at
         quiet = time.monotonic() - max(typed_at, self._answered_at) > (ANSWERED_S if was_answer else QUIET_S)
         return quiet and not self._prompt.text and self._screen.focused in (self._prompt, None)

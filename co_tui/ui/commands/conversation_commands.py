@@ -2,14 +2,21 @@
 
 from typing import TYPE_CHECKING
 
+from co_tui.events import CompactionComplete, Event, Ref
 from co_tui.events.stored_messages import prompt_of
 from co_tui.session.slash import conversation_commands as without_dialog
+from co_tui.session.slash.command_host import CommandFailed
+from co_tui.session.slash.conversation_commands import undo
 from co_tui.session.slash.file_rewinds import WHATS
-from co_tui.ui.commands.host import CommandHost
-from co_tui.ui.commands.registry import command
+from co_tui.session.state.history_edits import NothingToUndo
+from co_tui.ui.commands.host import CommandHost, command
+from co_tui.ui.compaction.compaction_screen import CompactionRequest, CompactionScreen
+from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, prompt_row, row_of
+from co_tui.ui.dialogs.simple_dialogs import EditScreen
+from co_tui.ui.prompt.queue_screen import QueueScreen
+from co_tui.ui.timeline.detail_screen import EventScreen
 
 if TYPE_CHECKING:
-    from co_tui.events import Ref
     from co_tui.session.session import Session
 
 WAITING_FOR_SESSION = "Queued commands run in order once the session is open. Esc drops the last one."
@@ -26,8 +33,6 @@ async def rewind(host: CommandHost, arguments: str) -> None:
 
 
 async def _chosen_turn(host: CommandHost, session: "Session") -> str:
-    from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, prompt_row
-
     said = (entry for entry in session.state.transcript if not entry.agent)
     turns = {entry.ref: entry for entry in said if prompt_of(entry.message) is not None}
     rows = [prompt_row(entry) for entry in turns.values()]
@@ -44,8 +49,6 @@ async def pin(host: CommandHost, which: str) -> None:
 
 
 async def _chosen_message(host: CommandHost, session: "Session") -> "Ref | None":
-    from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, row_of
-
     pins = session.state.pins
     rows = [row_of(entry, "◉" if entry.ref in pins else "") for entry in session.state.history]
     return await host.ask(lambda: ChooseMessageScreen("Pin a message", rows, "pin or unpin"))
@@ -69,8 +72,40 @@ async def queue(host: CommandHost, _: str) -> None:
     if session is None or not session.queue.prompts:
         host.say(WAITING_FOR_SESSION if host.sessions.sender.has_waiting else "No queued prompts.")
         return
-    from co_tui.ui.prompt.queue_screen import QueueScreen
-
     number = await host.ask(lambda: QueueScreen(session.queue))
     if number is not None and (prompt := session.queue.withdraw(number)) is not None:
         host.give_back(prompt)
+
+
+async def open_entry(host: CommandHost, event: Event) -> None:
+    if isinstance(event.fact, CompactionComplete) and event.fact.success and host.state.transcript:
+        request = await host.ask(lambda: CompactionScreen(event, host.state))
+        if request is not None:
+            await _carry_out(host, request)
+    else:
+        await host.ask(lambda: EventScreen(event))
+
+
+async def _carry_out(host: CommandHost, request: CompactionRequest) -> None:
+    session = host.opened()
+    if request.action == "undo":
+        await undo(host, str(request.seq))
+    elif request.action == "pin" and request.ref is not None:
+        await session.edits.pin([request.ref])
+        host.say("The message is back in context, and pinned.")
+    elif request.action == "edit":
+        await _edit_summary(host, session, request.seq)
+
+
+async def _edit_summary(host: CommandHost, session: "Session", seq: int) -> None:
+    event = next((each for each in session.state.compactions if each.seq == seq), None)
+    if event is None or not isinstance(event.fact, CompactionComplete):
+        return
+    summary = event.fact.summary
+    text = await host.ask(lambda: EditScreen("Summary, as the model sees it", summary))
+    if text is None:
+        return
+    try:
+        await session.edits.edit_summary(seq, text)
+    except NothingToUndo as nothing:
+        raise CommandFailed(str(nothing)) from None

@@ -1,153 +1,304 @@
-"""What commands can use of the app that runs them."""
+"""Runs commands on the app; those that open a screen are in this folder, all others work without one."""
 
-from collections.abc import Callable, Sequence
-from typing import Protocol, TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from textual.app import App
 from textual.screen import Screen
 
 from co_tui.actions import SlashCommand
-from co_tui.session.slash import command_host
-from co_tui.settings import Settings
-from co_tui.ui.control.backend import Backend
-from co_tui.ui.control.prompt_sender import PromptSender
-from co_tui.ui.control.stored_sessions import StoredSessions
-from co_tui.ui.keys.active_keys import ActiveKey
+from co_tui.inert import one_line
+from co_tui.session.file_references import NamedFile
+from co_tui.session.launch import Launch
+from co_tui.session.slash import command_host, typed_command
+from co_tui.session.slash.command_host import CommandFailed, NoSession, check_arguments
+from co_tui.session.state.session_state import SessionState
+from co_tui.settings import Loaded
+from co_tui.store.store_errors import StoreError
+from co_tui.ui.background import report, run_in_background
+from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.control.controller import SessionController
+from co_tui.ui.control.import_offer import ImportOffer
+from co_tui.ui.control.model_offers import EmbeddedOffer, ServerOffer
+from co_tui.ui.control.prompt_sender import WaitingCommand
+from co_tui.ui.control.prompts_under_way import OutgoingPrompt
+from co_tui.ui.models.model_list import RecentModels
+from co_tui.ui.theme_choice import Appearance
+
+if TYPE_CHECKING:
+    from co_tui.agent.mcp.servers import ServerReport
+    from co_tui.session.session import Session
+    from co_tui.session.snapshots.file_diffs import SessionChanges
+    from co_tui.session.snapshots.file_restores import Consent
+    from co_tui.session.snapshots.restore import RestorePlan
 
 T = TypeVar("T")
+NO_SESSION = "No session yet. Send a prompt to start one."
+"""The reply of commands that need a session."""
+NOT_YET = "The session is still opening, or a question about it is pending."
+READ_ALONG = (
+    "This session is read-only here: another co-tui or another user has it. /fork copies it, or close it there and "
+    "send a prompt."
+)
+NOT_OPENED = "The session did not open. Send a prompt to try again, or choose another model with {model}."
 
 
-class SessionChanges(Protocol):
-    """Switches between sessions."""
+class CommandHost:
+    """Runs each command in the background; failures are shown in the chat."""
+
+    def __init__(self, app: App[Any], chat: ChatScreen, controller: SessionController, appearance: Appearance) -> None:
+        self._app = app
+        self.view = chat
+        self.sessions, self.settings = controller, controller.settings
+        self.appearance = appearance
+        self._is_editing_elsewhere = False
+        self.embedded_model = EmbeddedOffer(app, chat, controller, lambda: self.run("model", ""))
+        self.other_programs = ImportOffer(app, chat, controller)
+
+    def offer_models(self) -> None:
+        """Offer a server on this machine, else the download of the embedded model if it is missing."""
+        offer = ServerOffer(self._app, self.view, self.sessions, self.run, self.embedded_model.ask_once)
+        run_in_background(self._app, "Looking for model servers", offer.look, group="servers")
+
+    def offer_import(self) -> None:
+        """Offer the sessions that other programs have on this machine."""
+        run_in_background(self._app, "Looking for sessions", self.other_programs.offer_once, group="importing")
+
+    def run(self, name: str, arguments: str) -> None:
+        """Run a command given as a slash command, by a key or in the palette."""
+        row = typed_command.find(name)
+        if row is None and (own := typed_command.find_own(name, self.view.own_commands)) is not None:
+            self._send_own(own, arguments)
+        elif row is None:
+            unknown = typed_command.unknown_command(one_line(name, 40), self.view.own_commands)
+            self.fail(f"{unknown} ↑ brings back what you typed.")
+        elif self.has_to_wait(row, arguments):
+            self.sessions.hints.used(name)
+            text = f"{row.slash} {arguments}".strip()
+            self.sessions.sender.hold(WaitingCommand(text, partial(self._waited, row, arguments)))
+        else:
+            self.start(name, partial(self._do, row, arguments))
+
+    def _send_own(self, command: SlashCommand, arguments: str) -> None:
+        """Send a command from a file or a server; one that takes arguments first waits for them in the prompt."""
+        if command.arguments and not arguments:
+            self.view.set_draft(f"{command.slash} ")
+        else:
+            self.sessions.sender.send(OutgoingPrompt(f"{command.slash} {arguments}".strip()))
+
+    def has_to_wait(self, row: SlashCommand, arguments: str) -> bool:
+        """Whether a command given now must wait until the session is open."""
+        needs_session = row.needs_session == "always" or (bool(arguments) and row.needs_session == "with arguments")
+        # Choosing another model answers the question that blocks opening the session.
+        is_answer = row.name == "model" and self.sessions.resume_questions.is_asking
+        return needs_session and not is_answer and self.sessions.sender.holds_commands
+
+    async def _waited(self, row: SlashCommand, arguments: str) -> None:
+        """Run a command that waited; its failure must not block what waits behind it."""
+        try:
+            await self._attempt(partial(self._do, row, arguments))
+        except Exception as error:
+            report(self._app, row.slash, error, self.show_busy)
+
+    async def _do(self, row: SlashCommand, arguments: str) -> None:
+        check_arguments(row, arguments)
+        await function_of(row)(self, arguments)
+
+    def start(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run work in the background, named after a command."""
+        self.sessions.hints.used(name)
+        run_in_background(self._app, f"/{name}", partial(self._attempt, work), group="commands", failed=self.show_busy)
+
+    async def _attempt(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        try:
+            await work()
+        except (CommandFailed, StoreError) as error:
+            self.fail(str(error))
+
+    # As in `session/slash/command_host.py`
+
+    @property
+    def session(self) -> "Session | None":
+        return self.sessions.session
 
     @property
     def session_id(self) -> str:
-        """Of the session that is shown, open or not; empty before the first prompt."""
-
-    async def begin_session(self) -> None:
-        """Start one with the model and policy of the present session."""
-
-    async def switch_session(self, session_id: str, *, takes_waiting: bool = False) -> None:
-        """`takes_waiting` moves the waiting prompts and commands to the other session."""
+        return self.sessions.session_id
 
     @property
-    def backend(self) -> Backend:
-        """The engine, once it is loaded."""
+    def state(self) -> SessionState:
+        return self.sessions.state
 
     @property
-    def sender(self) -> PromptSender:
-        """Sends prompts, and returns those that were not sent."""
+    def launch(self) -> Launch:
+        return self.settings.launch
 
     @property
-    def is_read_only(self) -> bool:
-        """Whether another process has the shown session open, and it is only read here."""
+    def is_ready(self) -> bool:
+        return self.sessions.backend.ready
 
     @property
-    def stored(self) -> StoredSessions:
-        """Changes stored sessions."""
-
-
-class SettingChanges(Protocol):
-    """The settings in force."""
-
-    def show(self) -> None:
-        """Show what new sessions start with."""
-
-
-class EmbeddedModel(Protocol):
-    """The model that works without a key, and may have to be downloaded first."""
+    def mode(self) -> str:
+        return self.sessions.modes.current
 
     @property
-    def is_installed(self) -> bool: ...
-
-    def fetch(self) -> None:
-        """Start the download in the background."""
-
-
-class OtherPrograms(Protocol):
-    """The sessions that other programs keep on this machine."""
-
-    async def ask(self) -> None:
-        """Ask whether to import them."""
-
-
-class ChatView(Protocol):
-    """Changes what the chat shows."""
-
-    def keys_here(self) -> Sequence[ActiveKey]:
-        """The keys in force where the focus is."""
-
-    def shortcut_for(self, name: str) -> str:
-        """How a sentence names a command: by its key in force, else by its slash command."""
+    def policy_scope(self) -> str:
+        return "this session and new ones until you quit"
 
     @property
-    def own_commands(self) -> Sequence[SlashCommand]:
-        """The commands from files and MCP servers."""
+    def mode_switch(self) -> str:
+        return " or ".join(filter(None, (self.shortcut_for("next_mode"), "/mode MODE")))
 
-    def toggle_side(self) -> None: ...
-
-    def go_to_timeline(self) -> None: ...
-
-    def toggle_folds(self) -> None: ...
-
-    async def find(self, text: str) -> None: ...
-
-    async def show_message(self, seq: int) -> None:
-        """Scroll to the message of an event and mark it; loads it first if needed."""
-
-    @property
-    def draft(self) -> str:
-        """The text in the prompt."""
-
-    def set_draft(self, text: str) -> None:
-        """Replace the draft, which stays in the prompt history."""
-
-
-class AppearanceChanges(Protocol):
-    """Changes the app's appearance."""
-
-    def use(self, setting: str) -> None:
-        """Use a theme, named as in the settings."""
-
-    def follow(self, settings: Settings) -> None:
-        """Apply settings that may have changed."""
-
-
-class CommandHost(command_host.CommandHost, Protocol):
-    """The part of the app that commands use."""
-
-    @property
-    def sessions(self) -> SessionChanges: ...
-
-    @property
-    def settings(self) -> SettingChanges: ...
-
-    @property
-    def view(self) -> ChatView: ...
-
-    @property
-    def embedded_model(self) -> EmbeddedModel: ...
-
-    @property
-    def other_programs(self) -> OtherPrograms: ...
+    def opened(self) -> "Session":
+        if (session := self.session) is None:
+            raise NoSession(self.why_not_open)
+        return session
 
     @property
     def why_not_open(self) -> str:
         """Why no session is open, and what to do about it."""
+        sessions = self.sessions
+        if not sessions.session_id:
+            return NO_SESSION
+        if sessions.is_read_only:
+            return READ_ALONG
+        if sessions.opening or not self.is_ready:
+            return NOT_YET
+        return NOT_OPENED.format(model=self.shortcut_for("model"))
 
-    def run(self, name: str, arguments: str) -> None:
-        """Run another command."""
+    def require_writable(self) -> None:
+        """All may be changed."""
 
-    async def edit_elsewhere(self, text: str) -> str:
-        """Edit a text in the user's editor; returns the result. Raises `EditorError`."""
+    def shortcut_for(self, name: str) -> str:
+        return self.view.shortcut_for(name)
 
-    async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
-        """Open a screen and wait for its answer. None if a screen is open already: they never stack."""
+    def say(self, text: str) -> None:
+        """Add a note and scroll to it."""
+        self.view.feed.note(text)
+        self.view.transcript.follow_end()
+
+    def answer(self, text: str) -> None:
+        self.say(text)
+
+    def done(self, _: str) -> None:
+        """The transcript shows it."""
+
+    def notice(self, text: str) -> None:
+        self._app.notify(text, timeout=3, markup=False)
+
+    def fail(self, text: str) -> None:
+        self.view.feed.note(text, "error")
+        self.view.transcript.follow_end()
+
+    def show_busy(self) -> None:
+        self.view.set_busy(self.sessions.busy)
+
+    def send(self, prompt: str, files: Sequence[NamedFile] = ()) -> None:
+        self.sessions.sender.run_next(OutgoingPrompt(prompt, tuple(files)))
+
+    def retry(self) -> None:
+        self.sessions.sender.retry(self.opened())
+
+    def give_back(self, prompt: str) -> None:
+        self.sessions.sender.give_back(prompt)
+
+    async def continue_in(self, session_id: str) -> None:
+        await self.sessions.switch_session(session_id, takes_waiting=True)
+
+    async def choose_restored(self, plan: "RestorePlan") -> str:
+        from co_tui.ui.files.choice_screen import RESTORED, rewind_question
+
+        return RESTORED.get(await self.ask(lambda: rewind_question(plan)) or "", "")
+
+    async def consent(self, by_others: Sequence[str], *, undoes: bool) -> "Consent | None":
+        from co_tui.session.snapshots.file_restores import Consent
+        from co_tui.ui.files.choice_screen import KEEP, overwrite_question
+
+        answer = await self.ask(partial(overwrite_question, by_others, undoes=undoes))
+        if not answer:
+            return None
+        return Consent(keep=True) if answer == KEEP else Consent(overwrite=by_others)
+
+    async def show_changes(self, changes: "SessionChanges") -> None:
+        from co_tui.ui.files.changes_screen import ChangesScreen
+
+        await self.ask(lambda: ChangesScreen(changes))
+
+    async def switch_mode(self, mode: str) -> None:
+        await self.sessions.modes.switch(mode)
+
+    async def choose_model(self, name: str, *, compact: bool) -> None:
+        if self.session is not None:
+            await self.session.switcher.switch_model(name, compact=compact)
+        else:
+            await self.sessions.choose_model(name)
+        RecentModels(self.launch.paths).note(name)
+
+    async def apply(self, key: str, loaded: Loaded) -> str:
+        holds = await self.settings.apply(key, loaded)
+        self.appearance.follow(loaded.settings)
+        return holds
+
+    async def server_reports(self, *, restart: bool) -> "Sequence[ServerReport]":
+        if restart:
+            self.sessions.restart_mcp_servers()
+        return self.sessions.backend.server_reports()
 
     @property
     def is_dark(self) -> bool:
-        """Whether the present theme is dark."""
+        return self._app.current_theme.dark
 
-    @property
-    def appearance(self) -> AppearanceChanges: ...
+    async def edit_elsewhere(self, text: str) -> str:
+        """Edit a text in the user's editor; returns the result. Raises `EditorError`."""
+        from co_tui.ui.prompt.external_editor import edit_externally
 
-    async def quit(self) -> None: ...
+        if self._is_editing_elsewhere:
+            return text  # a key was pressed twice
+        launch = self.launch
+        self._is_editing_elsewhere = True
+        try:
+            return await edit_externally(self._app, text, launch.environ, launch.cwd)
+        finally:
+            self._is_editing_elsewhere = False
+
+    async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
+        """Open a screen and wait for its answer. None if a screen is open already: they never stack."""
+        if self._app.screen is not self.view:
+            return None  # a key was pressed twice
+        return await self._answer_of(make())
+
+    async def confirm(self, question: str) -> bool:
+        from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen
+
+        return await self._answer_of(ConfirmScreen(question)) or False
+
+    async def _answer_of(self, screen: Screen[T]) -> T | None:
+        # Shielded: the screen can still be answered after the command was cancelled.
+        return await asyncio.shield(self._app.push_screen(screen, wait_for_dismiss=True))
+
+    async def quit(self) -> None:
+        await self._app.action_quit()
+
+
+CommandFunction: TypeAlias = Callable[[CommandHost, str], Awaitable[object]]
+"""Takes the arguments as typed."""
+_FUNCTIONS: dict[str, CommandFunction] = {}
+
+
+def command(name: str) -> Callable[[CommandFunction], CommandFunction]:
+    """Register the decorated function for a command."""
+
+    def register(function: CommandFunction) -> CommandFunction:
+        _FUNCTIONS[name] = function
+        return function
+
+    return register
+
+
+def function_of(row: SlashCommand) -> CommandFunction:
+    """The function of a command; its module is imported when one of its commands is first used."""
+    import_module(f"{__package__}.{row.group}_commands")
+    return _FUNCTIONS.get(row.name) or command_host.function_of(row)

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING
 
 from co_tui.session.slash.command_host import CommandFailed
 from co_tui.session.slash.memory_commands import BOARD, BoardEditor
-from co_tui.ui.commands.host import CommandHost
-from co_tui.ui.commands.registry import command
+from co_tui.store.notes.context_board import BoardFailed
+from co_tui.store.notes.daily_memory import DailyMemory, MemoryFailed
+from co_tui.ui.commands.host import CommandHost, command
 from co_tui.ui.commands.sessions_commands import resume
+from co_tui.ui.memory.board_screen import BoardScreen
+from co_tui.ui.memory.memory_screen import MemoryScreen
 
 if TYPE_CHECKING:
-    from co_tui.store.notes.daily_memory import DailyMemory
     from co_tui.store.notes.memory_text import MemoryEntry
 
 MOST_CHARS = 5_000_000
@@ -23,9 +25,6 @@ async def memory(host: CommandHost, words: str) -> None:
     if words == BOARD:
         await _show_board(host)
         return
-    from co_tui.store.notes.daily_memory import MemoryFailed
-    from co_tui.ui.memory.memory_screen import MemoryScreen
-
     files = host.launch.files.memory
     entries = await asyncio.to_thread(_newest, files)
 
@@ -60,9 +59,6 @@ def _newest(files: "DailyMemory") -> "list[MemoryEntry]":
 
 
 async def _show_board(host: CommandHost) -> None:
-    from co_tui.store.notes.context_board import BoardFailed
-    from co_tui.ui.memory.board_screen import BoardScreen
-
     editor = BoardEditor(host)
     try:
         board = await editor.read()

@@ -2,21 +2,19 @@
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING
 
 from co_tui.agent.keys.kept_keys import KeptKeys, KeyUnavailable, key_sources
 from co_tui.agent.keys.key_servers import KeyOwner, key_owner, key_owners, unknown_provider
+from co_tui.agent.wire.model_errors import KeyMissing
 from co_tui.inert import one_line
 from co_tui.session.slash.command_host import CommandFailed
 from co_tui.session.slash.models_commands import switch_model
 from co_tui.ui.background import start_awaited
-from co_tui.ui.commands.host import CommandHost
-from co_tui.ui.commands.registry import command
+from co_tui.ui.commands.host import CommandHost, command
 from co_tui.ui.heavy_imports import import_locked
+from co_tui.ui.models.login_screen import KeyScreen, LoginAnswer, LoginScreen, ProviderKey
 from co_tui.ui.models.model_list import RecentModels
-
-if TYPE_CHECKING:
-    from co_tui.ui.models.login_screen import LoginAnswer
+from co_tui.ui.models.models_screen import ModelScreen, ModelsKnown
 
 
 @command("model")
@@ -36,8 +34,6 @@ async def fetch(host: CommandHost, _: str) -> None:
 
 
 async def _chosen(host: CommandHost) -> str:
-    from co_tui.ui.models.models_screen import ModelScreen, ModelsKnown
-
     launch = host.launch
     present = host.state.model or launch.choice.model
     known = ModelsKnown(
@@ -55,8 +51,6 @@ async def _switch(host: CommandHost, name: str) -> None:
     """Use a model, and ask for its key if that is missing."""
     if not host.is_ready:
         raise CommandFailed("Still starting. Choose the model again in a moment.")
-    from co_tui.agent.wire.model_errors import KeyMissing
-
     try:
         await switch_model(host, name)
     except KeyMissing as missing:
@@ -67,7 +61,7 @@ async def _enter_key_for(host: CommandHost, model: str, why: str) -> None:
     """Ask for the key that a model needs, then switch to it."""
     launch = host.launch
     owner = key_owner(model.partition(":")[0], launch.environ)
-    # Importing a provider takes seconds; meanwhile the user enters the key.
+    # Importing a provider takes seconds, while the user enters the key.
     importing = start_awaited(asyncio.to_thread(import_locked, partial(_import_provider, model)))
     if owner is None:
         host.fail(why)
@@ -108,8 +102,6 @@ async def login(host: CommandHost, provider: str) -> None:
 
 
 async def _chosen_login(host: CommandHost) -> "LoginAnswer | None":
-    from co_tui.ui.models.login_screen import LoginScreen, ProviderKey
-
     launch = host.launch
     kept = KeptKeys(launch.paths)
     sources = dict(key_sources(kept, launch.environ))
@@ -126,7 +118,6 @@ async def _enter_key(host: CommandHost, owner: KeyOwner) -> bool:
         host.fail("Still starting. Try again in a moment.")
         return False
     from co_tui.agent.keys.login import log_in
-    from co_tui.ui.models.key_screen import KeyScreen
 
     launch = host.launch
     keep = partial(log_in, KeptKeys(launch.paths), owner, environ=launch.environ)

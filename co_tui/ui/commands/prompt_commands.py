@@ -1,14 +1,13 @@
 """Commands for the draft in the prompt."""
 
-from co_tui.ui.commands.host import CommandHost
-from co_tui.ui.commands.registry import command
+from co_tui.ui.commands.host import CommandHost, command
+from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
+from co_tui.ui.prompt.external_editor import EditorError
 
 
 @command("editor")
 async def editor(host: CommandHost, _: str) -> None:
-    from co_tui.ui.prompt.external_editor import EditorError
-
-    before = host.view.draft
+    before = host.view.prompt.whole
     try:
         after = await host.edit_elsewhere(before)
     except EditorError as trouble:
@@ -21,8 +20,6 @@ async def editor(host: CommandHost, _: str) -> None:
 @command("prompts")
 async def earlier_prompts(host: CommandHost, _: str) -> None:
     """Choosing one replaces the draft, which stays in the prompt history."""
-    from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
-
     launch = host.launch
     chosen = await host.ask(lambda: EarlierPromptsScreen(launch.store, launch.workplace.text))
     if chosen is not None:

@@ -1,8 +1,7 @@
 """The lens on the next request."""
 
 from co_tui.session.slash.conversation_commands import compact_now
-from co_tui.ui.commands.host import CommandHost
-from co_tui.ui.commands.registry import command
+from co_tui.ui.commands.host import CommandHost, command
 
 
 @command("lens")

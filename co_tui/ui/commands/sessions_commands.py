@@ -1,14 +1,13 @@
 """Commands that switch sessions, and the dialog that renames one."""
 
 from co_tui.session.slash import sessions_commands as without_dialog
-from co_tui.ui.commands.host import CommandHost
-from co_tui.ui.commands.registry import command
+from co_tui.ui.commands.host import CommandHost, command
+from co_tui.ui.dialogs.simple_dialogs import AskScreen
+from co_tui.ui.sessions.sessions_screen import SessionsScreen
 
 
 @command("sessions")
 async def browse(host: CommandHost, _: str) -> None:
-    from co_tui.ui.sessions.sessions_screen import SessionsScreen
-
     launch, sessions = host.launch, host.sessions
     chosen = await host.ask(
         lambda: SessionsScreen(launch.store, launch.workplace.text, sessions.session_id, editor=sessions.stored)
@@ -59,6 +58,4 @@ async def rename(host: CommandHost, title: str) -> None:
 
 
 async def _title(host: CommandHost, present: str) -> str:
-    from co_tui.ui.dialogs.simple_dialogs import AskScreen
-
     return (await host.ask(lambda: AskScreen("Name of this session", present)) or "").strip()

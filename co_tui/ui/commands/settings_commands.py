@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from co_tui import settings
 from co_tui.session.slash.settings_commands import SettingChanger, policy, settings_in_force, without_effect
-from co_tui.ui.commands.host import CommandHost
-from co_tui.ui.commands.registry import command
+from co_tui.ui.commands.host import CommandHost, command
 from co_tui.ui.settings.setting_rows import SettingRow, setting_rows
+from co_tui.ui.settings.settings_screen import SettingsScreen
 
 
 class SettingsEditor(SettingChanger):
@@ -27,8 +27,6 @@ class SettingsEditor(SettingChanger):
 
 @command("settings")
 async def settings_screen(host: CommandHost, filter_text: str) -> None:
-    from co_tui.ui.settings.settings_screen import SettingsScreen
-
     await host.ask(lambda: SettingsScreen(SettingsEditor(host), filter_text))
 
 

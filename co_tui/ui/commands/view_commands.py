@@ -2,14 +2,12 @@
 
 from co_tui.session.slash.settings_commands import config
 from co_tui.settings import rules
-from co_tui.ui.commands.host import CommandHost
-from co_tui.ui.commands.registry import command
+from co_tui.ui.commands.host import CommandHost, command
+from co_tui.ui.help.help_screen import HelpScreen
 
 
 @command("help")
 async def show_help(host: CommandHost, _: str) -> None:
-    from co_tui.ui.help.help_screen import HelpScreen
-
     here, chosen = host.view.keys_here(), host.launch.settings.keys
     await host.ask(lambda: HelpScreen(here, chosen, host.view.own_commands))
 
@@ -26,7 +24,7 @@ async def timeline(host: CommandHost, _: str) -> None:
 
 @command("folds")
 async def folds(host: CommandHost, _: str) -> None:
-    host.view.toggle_folds()
+    host.view.transcript.toggle_all()
 
 
 @command("find")

@@ -9,7 +9,7 @@ from textual.widget import Widget
 from co_tui.events.triggers import trigger_label
 from co_tui.ui.formatting import elapsed
 from co_tui.ui.prompt.activity import FRAME_S, spinner
-from co_tui.ui.themes.motion import has_reduced_motion
+from co_tui.ui.themes.themes import has_reduced_motion
 from co_tui.ui.widgets.key_hints import hint_text
 
 TITLE = "Compacting conversation history"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from co_tui.agent.models.catalogue import EMBEDDED
+from co_tui.events import SessionRename
 from co_tui.session.approvals.questions import Questions
 from co_tui.session.launch import Launch
 from co_tui.settings import ABOVE_RESUMED, Loaded
@@ -77,7 +78,7 @@ class Backend:
         finally:
             freeze_loaded()
             gc.enable()
-        # Settings and folder may have changed meanwhile.
+        # Settings and folder may have changed since.
         self._environment.settings, self._environment.workplace = self.launch.settings, self.launch.workplace
         self.ready = True
 
@@ -170,7 +171,6 @@ class Backend:
 
     async def rename(self, session_id: str, title: str) -> None:
         """Rename a session that is not open here. Raises `SessionBusy` if it is open elsewhere."""
-        from co_tui.events import SessionRename
         from co_tui.session.claiming import claimed
 
         store = self.launch.store

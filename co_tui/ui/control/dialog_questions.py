@@ -152,11 +152,11 @@ class DialogQuestions:
 
     async def _waiting_for(self, screen: "Dialog[T]") -> T | None:
         """Ask with a dialog, while the prompt shows that an answer is pending."""
-        self._app.call_later(self._chat.show_asking, True)
+        self._app.call_later(self._chat.status.show_asking, True)
         try:
             return await self._answer_of(screen)
         finally:
-            self._app.call_later(self._chat.show_asking, False)
+            self._app.call_later(self._chat.status.show_asking, False)
 
     async def _answer_of(self, screen: "Dialog[T]") -> T | None:
         """Ask with a dialog; closes it if the caller is cancelled."""

@@ -1,7 +1,7 @@
 """Offers once to import the sessions that other programs keep on this machine, and imports them in the background."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from textual.app import App
 
 from co_tui.events.wording import counted
-from co_tui.store.learned_numbers import LearnedNumbers
 from co_tui.store.store_errors import StoreError
-from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
+from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.background import in_thread, run_in_background, start_awaited
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.controller import SessionController
+from co_tui.ui.control.model_offers import Offer, progress_bar
 from co_tui.ui.heavy_imports import import_locked
 
 if TYPE_CHECKING:
@@ -25,16 +25,14 @@ Found = Mapping[str, Sequence[Path]]
 
 ANSWERED: Final = "import-offered"
 IMPORT: Final = "i"
-BAR_CELLS: Final = 24
 NOTHING_FOUND: Final = "No sessions of other programs found on this machine."
 
 
-class ImportOffer:
+class ImportOffer(Offer):
     """Looks for files after the first paint, asks, and shows the progress."""
 
     def __init__(self, app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
-        self._app, self._chat, self._controller = app, chat, controller
-        self._panel: QuestionPanel | None = None
+        super().__init__(app, chat, controller)
         self._stopping = False
 
     async def offer_once(self) -> None:
@@ -78,7 +76,7 @@ class ImportOffer:
         return {LABELS.get(program, program): files for program, files in found.items()}
 
     def _ask(self, found: Found) -> None:
-        text = "Import copies them; the other programs keep theirs. You can type meanwhile."
+        text = "Import copies them; the other programs keep theirs. You can keep typing."
         answers = {IMPORT: "Import", "esc": "Not now"}
         self._show(f"{_numbers(found)} on this machine", text, answers, partial(self._answered, found))
 
@@ -129,19 +127,6 @@ class ImportOffer:
         else:
             self._chat.feed.note(f"{tally.text}. {self._chat.shortcut_for('sessions')} shows all sessions.")
 
-    @property
-    def _answers(self) -> LearnedNumbers:
-        return LearnedNumbers(self._controller.launch.paths.hints)
-
-    def _show(self, title: str, text: str, answers: dict[str, str], answered: Callable[[str], None]) -> None:
-        self._panel = QuestionPanel(simple_question(title, text, answers), answered)
-        self._chat.show_question(self._panel, turn_waits=False)
-
-    def _close(self) -> None:
-        panel, self._panel = self._panel, None
-        if panel is not None:
-            self._chat.end_question(panel)
-
 
 def _numbers(found: Found) -> str:
     """How many sessions there are of each program; a database counts as one file."""
@@ -151,8 +136,7 @@ def _numbers(found: Found) -> str:
 
 
 def _progress(done: int, of: int, sessions: int) -> str:
-    filled = round(done / of * BAR_CELLS) if of else BAR_CELLS
-    bar = f"{'▓' * filled}{'░' * (BAR_CELLS - filled)}"
+    bar = progress_bar(done / of if of else 1)
     return f"{bar} {done:,} of {counted(of, 'file')}   {counted(sessions, 'session')} imported"
 
 

@@ -8,6 +8,7 @@ from co_tui.events.wording import mode_line
 from co_tui.inert import one_line
 from co_tui.session.approvals.questions import ASKED_AGAIN
 from co_tui.session.slash.command_host import CommandFailed
+from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import AUTO, MODES, NOT_AT_HOME, offered_modes
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -56,7 +57,7 @@ class Modes:
             if skipped:
                 mode = MODES[(MODES.index(mode) + 1) % len(MODES)]
             await self._switch(mode)
-        self._chat.show_mode_line(f"{skipped} Now: {mode}" if skipped else mode_line(mode))
+        self._chat.status.show_mode_line(f"{skipped} Now: {mode}" if skipped else mode_line(mode))
 
     async def switch(self, mode: str) -> None:
         """Raises `CommandFailed`."""
@@ -66,7 +67,7 @@ class Modes:
             if mode == AUTO and (trouble := await self._sandbox.trouble()):
                 raise CommandFailed(f"Mode {AUTO} needs a sandbox, which does not start here: {trouble}.")
             await self._switch(mode)
-        self._chat.show_mode_line(mode_line(mode))
+        self._chat.status.show_mode_line(mode_line(mode))
 
     def _is_refused_at_home(self, mode: str) -> bool:
         return mode not in offered_modes(at_home=self._launch().workplace.at_home)
@@ -96,8 +97,6 @@ class Modes:
         self.show()
 
     async def _say_approvals(self, session: "Session") -> None:
-        from co_tui.settings.permission_rules import rules_text
-
         approvals = session.approvals
         allowed = await asyncio.to_thread(approvals.of_this_session) if session.resumed_from.allowed else []
         again = [*session.asked_again, *await asyncio.to_thread(approvals.of_other_machines)]
@@ -110,7 +109,7 @@ class Modes:
         self._waiting = ""
 
     def show(self) -> None:
-        self._chat.show_mode(self.current)
+        self._chat.status.show_mode(self.current)
 
 
 async def _switch_session(session: "Session", mode: str) -> None:

@@ -95,7 +95,7 @@ class SessionOpening:
         self._under_way -= 1
 
     async def open(self, session_id: str, model: str) -> OpenedSession | None:
-        """Resume a session, or start one if the id is empty. None if that failed, or if the user left meanwhile."""
+        """Resume a session, or start one if the id is empty. None if that failed, or if the user left it."""
         if session_id:
             await self._folder_choice.settle()
         return await self._opened(session_id, model) if self._shown.session_id == session_id else None

@@ -12,7 +12,7 @@ from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
 from co_tui.ui.background import run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.controller import SessionController
-from co_tui.ui.settings.trust_screen import FileScreen, wish_text
+from co_tui.ui.settings.trust_screen import FileScreen, request_text
 
 
 def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
@@ -42,7 +42,7 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
         "v": "View the file" if len(wish.agent_files) + len(wish.command_files) < 2 else "View the files",
         "esc": "Not now",
     }
-    panel = QuestionPanel(simple_question(title, wish_text(wish), answers), answered)
+    panel = QuestionPanel(simple_question(title, request_text(wish), answers), answered)
     chat.show_question(panel)
 
 

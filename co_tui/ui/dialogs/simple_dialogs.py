@@ -12,7 +12,7 @@ from co_tui.inert import one_line
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_text_area import SteadyTextArea
+from co_tui.ui.widgets.safe_widgets import SafeTextArea
 
 
 class ConfirmScreen(Dialog[bool]):
@@ -73,7 +73,7 @@ class EditScreen(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
-            yield SteadyTextArea(self._text, soft_wrap=True, show_line_numbers=False)
+            yield SafeTextArea(self._text, soft_wrap=True, show_line_numbers=False)
             yield KeyHints(("ctrl+s", "accept"), ("esc", self._refusal))
 
     def on_mount(self) -> None:

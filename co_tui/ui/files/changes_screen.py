@@ -18,7 +18,7 @@ from co_tui.session.snapshots.file_diffs import FileChange, SessionChanges
 from co_tui.ui.approvals.question_text import diff_contents
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 MOST_LISTED = 8
 """Rows of the list; the diff gets the rest."""
@@ -43,7 +43,7 @@ class ChangesScreen(Dialog[None]):
         with Vertical() as box:
             box.border_title = "Changes in this session"
             box.border_subtitle = _figures(self._changes)
-            yield SteadyList(*(Option(_line(change)) for change in self._changes.files), classes="-filling")
+            yield SafeList(*(Option(_line(change)) for change in self._changes.files), classes="-filling")
             with VerticalScroll(can_focus=False, id="output"):
                 yield Static(markup=False)
             yield KeyHints(("up down", "choose"), ("pageup pagedown", "scroll"), ("escape", "back"))

@@ -1,19 +1,28 @@
 """The gauge: how full the context is."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from rich.style import Style
 from rich.text import Text
 from textual.reactive import reactive
 from textual.widget import Widget
 
+from co_tui.events import Fact, Message, StreamDelta, StreamReset, UsageInfo, agent_of
+from co_tui.events.stored_messages import prompt_of
 from co_tui.events.symbols import COMPACTED_SYMBOL
-from co_tui.ui.formatting import money, tokens
-from co_tui.ui.gauge.gauge_bar import MARKER, PARTS, bar_cells, tokens_by_part
+from co_tui.session.state.pace import Fill
+from co_tui.ui.formatting import CHARS_PER_TOKEN, money, tokens
 from co_tui.ui.gauge.gauge_reading import GaugeReading
-from co_tui.ui.gauge.sparkline import sparkline
-from co_tui.ui.themes.motion import has_reduced_motion
+from co_tui.ui.themes.themes import has_reduced_motion
+
+REDRAW_S = 0.5
+"""Shortest time between two figures."""
+
+EMPTY, MARKER = "░", "┆"
+
+LEVELS = "▁▂▃▄▅▆▇█"
 
 MOVE_S = 0.2
 """Time per step of the moving marker of a background compaction."""
@@ -153,3 +162,110 @@ class MiniGauge(Gauge):
 
     def _compactions(self) -> str:
         return f"{COMPACTED_SYMBOL} {self.reading.compactions}" if self.reading.compactions else ""
+
+
+def sparkline(fills: Sequence[Fill], width: int) -> str:
+    """The newest turns that fit, with a symbol at each compaction; the fullest of them is the highest bar."""
+    cells: list[str] = []
+    newest = fills[-width:]
+    most = max((fill.tokens for fill in newest), default=0)
+    for fill in reversed(newest):
+        new = [_level(fill.tokens, most), *([COMPACTED_SYMBOL] if fill.compacted else [])]
+        if len(cells) + len(new) > width:
+            break
+        cells += new
+    return "".join(reversed(cells))
+
+
+def _level(tokens: int, most: float) -> str:
+    return LEVELS[round(tokens / most * (len(LEVELS) - 1))] if most > 0 else LEVELS[0]
+
+
+class Part(NamedTuple):
+    """A part of the context. Its shade distinguishes it without colours."""
+
+    name: str
+    shade: str
+
+
+PARTS = (Part("system", "█"), Part("tools", "▓"), Part("conversation", "▒"))
+
+
+class Cell(NamedTuple):
+    """One cell of the bar; `part` is empty in the free space."""
+
+    symbol: str
+    part: str = ""
+
+
+def tokens_by_part(usage: UsageInfo) -> tuple[int, ...]:
+    """In the order of `PARTS`."""
+    return usage.system_tokens, usage.tool_definition_tokens, usage.conversation_tokens
+
+
+def bar_cells(usage: UsageInfo | None, marks: tuple[float | None, ...], width: int) -> Iterator[Cell]:
+    """The bar's cells; threshold markers are drawn over the parts."""
+    markers = {marker_cell(share, width) for share in marks if share is not None}
+    filled = [part for part, count in zip(PARTS, cells_by_part(usage, width), strict=True) for _ in range(count)]
+    for n in range(width):
+        part = filled[n] if n < len(filled) else None
+        symbol = MARKER if n in markers else part.shade if part else EMPTY
+        yield Cell(symbol, part.name if part else "")
+
+
+def marker_cell(share: float, width: int) -> int:
+    """The cell that is filled when the threshold is reached."""
+    return min(width - 1, max(0, round(share * width) - 1))
+
+
+def cells_by_part(usage: UsageInfo | None, width: int) -> tuple[int, ...]:
+    """Cells per part, adding up to the total; parts with any tokens get at least one cell if there is room."""
+    tokens = tokens_by_part(usage) if usage is not None else ()
+    total = sum(tokens)
+    if usage is None or total <= 0 or width <= 0:
+        return (0,) * len(PARTS)
+    room = min(width, max(1, round(usage.share * width)))
+    ends, held = [], 0
+    for count in tokens:
+        held += count
+        ends.append(round(held / total * room))
+    cells = [end - start for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    for n, count in enumerate(tokens):
+        if count and not cells[n] and max(cells) > 1:
+            cells[cells.index(max(cells))] -= 1
+            cells[n] = 1
+    return tuple(cells)
+
+
+class StreamedReply:
+    """Counts the main agent's reply; callers pass in the time."""
+
+    def __init__(self) -> None:
+        self._chars = 0
+        self._shown_at = float("-inf")
+
+    @property
+    def tokens(self) -> int:
+        return self._chars // CHARS_PER_TOKEN
+
+    def apply(self, fact: Fact, now: float) -> bool:
+        """Follow an event; whether the gauge should be drawn again because of it alone."""
+        if agent_of(fact):
+            return False
+        match fact:
+            case StreamDelta(text=text):
+                self._chars += len(text)
+                if now - self._shown_at < REDRAW_S:
+                    return False
+                self._shown_at = now
+                return True
+            case StreamReset():
+                self._chars = 0
+                return True
+            case UsageInfo():  # has its own figure
+                self._chars = 0
+            case Message(message=message) if prompt_of(message) is not None:
+                self._chars = 0
+            case _:
+                pass
+        return False

@@ -14,8 +14,7 @@ from co_tui.inert import inert
 from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.sections import Section, Sections
-from co_tui.ui.keys.active_keys import ActiveKey
-from co_tui.ui.keys.command_table import DEFAULT_KEYS, letter_of
+from co_tui.ui.keys.command_table import DEFAULT_KEYS, ActiveKey, letter_of
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 

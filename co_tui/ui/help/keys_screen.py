@@ -16,8 +16,7 @@ from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.help_screen import own_sections, typed_keys
 from co_tui.ui.help.sections import Section, Sections
-from co_tui.ui.keys.active_keys import ActiveKey
-from co_tui.ui.keys.command_table import DEFAULT_KEYS, letter_of
+from co_tui.ui.keys.command_table import DEFAULT_KEYS, ActiveKey, letter_of
 from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
 
 COLUMN_CELLS: Final = 26
@@ -26,7 +25,7 @@ GAP_CELLS: Final = 2
 
 
 class KeysHereScreen(Dialog[str]):
-    """Lists the keys of the focused widget, then those of the screen. Answers with a character typed meanwhile."""
+    """Lists the keys of the focused widget, then those of the screen. Answers with a character typed on it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,enter", "close", "Back"),
@@ -82,7 +81,7 @@ class LetterGrid(Widget, can_focus=True):
         self._letters = letters
 
     def on_mount(self) -> None:
-        self.auto_links = False  # letters are no links
+        self.auto_links = False  # letters are not links
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         return len(self._grid(width))

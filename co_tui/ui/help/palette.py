@@ -19,7 +19,7 @@ from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 NAME_COLUMNS: Final = max(len(command.slash) for command in COMMANDS) + 2
 NO_MATCH: Final = "No matching command."
@@ -56,7 +56,7 @@ class PaletteScreen(ChoosingDialog[str]):
         with Vertical() as box:
             box.border_title = "Commands"
             yield Field(placeholder="Type a name or what it does")
-            yield SteadyList(classes="-filling")
+            yield SafeList(classes="-filling")
             yield KeyHints(("enter", "run"), ("esc", "back"))
 
     def on_resize(self) -> None:

@@ -3,10 +3,13 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
 from textual import events
+from textual.app import App
+
+from co_tui.ui.background import run_in_background
 
 CHECK_S: Final = 0.002
 EXPECTED_S: Final = 0.6
@@ -18,14 +21,8 @@ MAX_CHECKS: Final = 5000
 class KeysOnHold:
     """Holds events while a screen is being created, then delivers them in order."""
 
-    def __init__(
-        self,
-        is_screen_whole: Callable[[], bool],
-        deliver: Callable[[events.Event], Awaitable[None]],
-        run: Callable[[Callable[[], Coroutine[Any, Any, None]]], object],
-    ) -> None:
-        """`run` starts a coroutine in the background."""
-        self._is_screen_whole, self._deliver, self._run = is_screen_whole, deliver, run
+    def __init__(self, app: App[Any], deliver: Callable[[events.Event], Awaitable[None]]) -> None:
+        self._app, self._deliver = app, deliver
         self._held: deque[events.Event] = deque()
         self._is_expected_there: Callable[[], bool] | None = None
         self._expected_until = 0.0
@@ -42,11 +39,11 @@ class KeysOnHold:
         self._held.append(event)
         if not self._is_releasing:
             self._is_releasing = True
-            self._run(self._release)
+            run_in_background(self._app, "This key", self._release, group="keys")
         return True
 
     async def _release(self) -> None:
-        """Deliver all held events, including those that arrive meanwhile."""
+        """Deliver all held events, including those that arrive until then."""
         try:
             while self._held:
                 await self._wait_until_passable()
@@ -61,7 +58,8 @@ class KeysOnHold:
             await asyncio.sleep(CHECK_S)
 
     def _may_pass(self) -> bool:
-        return self._is_screen_whole() and not self._is_something_expected()
+        is_screen_whole = not self._app.screen_stack or self._app.screen.is_mounted
+        return is_screen_whole and not self._is_something_expected()
 
     def _is_something_expected(self) -> bool:
         if self._is_expected_there is None:

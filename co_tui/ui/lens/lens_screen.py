@@ -155,7 +155,7 @@ class LensScreen(Dialog[Ref | None]):
             lens, largest, kinds = await in_thread(_computed, source, self._since)
         finally:
             self._is_computing = False
-        if policy != self._policy:  # another one was chosen meanwhile
+        if policy != self._policy:  # another one was chosen since
             self._follow()
             return
         self._lens, self._largest, gauge = lens, largest, self.query_one(LensGauge)

@@ -97,7 +97,7 @@ class PolicyScreen(ChoosingDialog[str]):
             source = await self._conversation.source(name)
             whole = whole or WholeTranscript(source.parsed)
             self._outlooks[name] = await in_thread(outlook, source, whole)
-            if not self.is_mounted or not self.query(LensList):  # closed meanwhile
+            if not self.is_mounted or not self.query(LensList):  # closed by now
                 return
             self.query_one(LensList).refresh()
             self._show_about()

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from rich.table import Table
 from rich.text import Text
@@ -13,34 +13,17 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.inert import inert, one_line
+from co_tui.session.slash.memory_commands import BoardEditor
 from co_tui.store.notes.board_text import Board, BoardEntry
 from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 KEYS = (("a", "add"), ("e", "edit"), ("d", "delete"), ("u", "undo"), ("esc", "back"))
 EMPTY_KEYS = (("a", "add"), ("u", "undo"), ("esc", "back"))
 EMPTY = "No notes yet. `/subconscious run` lets the model write notes for later sessions; a adds your own."
-
-
-class BoardEditor(Protocol):
-    """Changes a board. All return what went wrong, in a sentence; empty on success."""
-
-    @property
-    def origin(self) -> str:
-        """Its repository and branch."""
-
-    async def read(self) -> Board: ...
-
-    async def add(self, text: str) -> str: ...
-
-    async def edit(self, entry: BoardEntry, text: str) -> str: ...
-
-    async def delete(self, entry: BoardEntry) -> str: ...
-
-    async def undo(self) -> str: ...
 
 
 class BoardScreen(Dialog[None]):
@@ -61,7 +44,7 @@ class BoardScreen(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Text(f"Context board · {one_line(self._editor.origin, 80)}")
-            yield SteadyList(classes="-filling -wrapping")
+            yield SafeList(classes="-filling -wrapping")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:

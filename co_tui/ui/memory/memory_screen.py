@@ -19,7 +19,7 @@ from co_tui.ui.dialogs.filter_dialog import FilteringDialog
 from co_tui.ui.timeline.detail_screen import TextScreen
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 MOST_SHOWN = 300
 GIST_CHARS = 200
@@ -62,7 +62,7 @@ class MemoryScreen(FilteringDialog[str]):
         with Vertical() as box:
             box.border_title = "Memory"
             yield Field(self._words, placeholder="Type to search")
-            yield SteadyList(classes="-filling")
+            yield SafeList(classes="-filling")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -12,10 +13,19 @@ from co_tui.events.model_names import is_file, served
 from co_tui.paths import Paths, ensure_dir, read_small_text, write_atomically
 from co_tui.record import Record
 from co_tui.settings import SettingsError, check
-from co_tui.ui.models.model_order import is_older, rank
 
 if TYPE_CHECKING:
     from co_tui.agent.models.nearby_servers import FoundModel
+
+
+_DATED: Final = re.compile(r"-(?:\d{4}-\d{2}-\d{2}|\d{8}|\d{2}-\d{4}|(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01]))(?:-|$)")
+"""A release date: `-2025-04-14`, `-20250929`, `-09-2025`, `-0905`."""
+_SPECIAL: Final = re.compile(
+    r"audio|image|vision|whisper|tts|transcribe|realtime|embed|moderation|guard|computer-use|search-preview|deep-research"
+)
+"""Made for something else than conversation with tools."""
+LATEST_VERSION: Final = 100.0
+_VERSION: Final = re.compile(r"(?<![\d.])v?(\d{1,2})(?:[.-](\d{1,2}))?(?![\dbk])")
 
 PRESENT, RECENT, HERE, SERVER, OLDER = "This session", "Recent", "Running here", "Configured server", "Older"
 FIRST_OF_PROVIDER: Final = 6
@@ -134,7 +144,7 @@ class ModelList:
         return provider.has_key(self._environ) and not self._goes_elsewhere(provider)
 
     def _goes_elsewhere(self, provider: Provider) -> bool:
-        """Whether the provider's key is sent to another server: it is no key of the provider's own then."""
+        """Whether the provider's key is sent to another server: it is then not the provider's own key."""
         return provider.address_variable == BASE_URL_VARIABLE and urlsplit(self._base_url).hostname not in _OPENAI
 
     def matching(self, typed: str) -> list[ModelGroup]:
@@ -214,3 +224,21 @@ class RecentModels:
         with contextlib.suppress(OSError):
             ensure_dir(self._file.parent)
             write_atomically(self._file, json.dumps(names[:MOST_RECENT]))
+
+
+def is_older(name: str) -> bool:
+    """Whether it is listed apart: a dated release, whose undated name is listed too, or a special model."""
+    return bool(_DATED.search(name) or _SPECIAL.search(name))
+
+
+def version_of(name: str) -> float:
+    """The version in a model's name, as in `opus-4-8` or `grok-4.20`; 0 without one."""
+    found = _VERSION.search(name)
+    return float(f"{found[1]}.{found[2] or 0}") if found else 0.0
+
+
+def rank(name: str, output_price: float | None) -> tuple[float, float, str]:
+    """Sorts the newest version first, and within it the most expensive one. `latest` is newest, if it has a price."""
+    is_latest = output_price is not None and name.endswith("-latest")
+    version = version_of(name) or (LATEST_VERSION if is_latest else 0.0)
+    return -version, -(output_price or 0.0), name

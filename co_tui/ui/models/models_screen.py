@@ -22,15 +22,13 @@ from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import FilteringDialog
 from co_tui.ui.formatting import tokens
-from co_tui.ui.heavy_imports import import_locked
+from co_tui.ui.heavy_imports import import_locked, nearby_servers
 from co_tui.ui.models.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from co_tui.agent.models.nearby_servers import UsualServer
 
 MAX_SHOWN: Final = 100
@@ -84,7 +82,7 @@ class ModelScreen(FilteringDialog[str]):
             box.border_title = "Choose a model"
             box.border_subtitle = "$ per million tokens in/out"
             yield Field(placeholder="Filter, or any PROVIDER:NAME, gguf:PATH")
-            yield SteadyList(classes="-filling")
+            yield SafeList(classes="-filling")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:
@@ -103,22 +101,22 @@ class ModelScreen(FilteringDialog[str]):
 
     async def _ask_servers(self) -> None:
         """Ask all servers at once; each one's models appear as soon as it answers."""
-        nearby_servers = await asyncio.to_thread(import_locked, _nearby)
+        nearby = await asyncio.to_thread(import_locked, nearby_servers)
         environ = self._known.environ
         base_url = self._known.base_url or environ.get(BASE_URL_VARIABLE, "")
 
         async def ask_local(server: "UsualServer") -> None:
-            self._learn_here(found_models(await nearby_servers.models_at(server)))
+            self._learn_here(found_models(await nearby.models_at(server)))
 
         async def ask_configured() -> None:
             if base_url:
                 key = await asyncio.to_thread(self._known.server_key)
-                found = await nearby_servers.models_of(base_url, key)
+                found = await nearby.models_of(base_url, key)
                 self._models.learn_server(found_models(found))
                 self._fill()
 
         configured = base_url.replace("localhost", "127.0.0.1").rstrip("/")
-        others = [server for server in nearby_servers.USUAL_SERVERS if server.address != configured]
+        others = [server for server in nearby.USUAL_SERVERS if server.address != configured]
         await asyncio.gather(ask_configured(), *map(ask_local, others))
 
     def _learn_here(self, entries: Sequence[ModelEntry]) -> None:
@@ -189,13 +187,6 @@ class ModelScreen(FilteringDialog[str]):
 
     def action_cancel(self) -> None:
         self.answer("")
-
-
-def _nearby() -> "ModuleType":
-    """The module that asks servers; slow to import."""
-    from co_tui.agent.models import nearby_servers
-
-    return nearby_servers
 
 
 def _note(text: str) -> Option:

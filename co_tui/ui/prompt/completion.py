@@ -1,13 +1,22 @@
 """Completions of the command, its value or the file being typed. Independent of the screen."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeAlias
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from co_tui.actions import SlashCommand
 from co_tui.session.file_references import reference
+from co_tui.session.slash import typed_command
 from co_tui.ui.keys import command_table
-from co_tui.ui.keys.argument_values import NO_VALUES, ArgumentValues, argument_values
-from co_tui.ui.prompt.file_matching import FileNames
+
+MAX_FOUND: Final = 50
+SLICE: Final = 2_000
+"""Names matched between two checks for cancellation."""
+
+Fits = Callable[[str], object]
+
+_WORD: Final = re.compile(r"\b[a-z]+\b")
+_NAMED: Final = re.compile(r"[A-Z]")
 
 Sort: TypeAlias = Literal["command", "value", "file"]
 MAX_LETTERS = 200
@@ -34,6 +43,51 @@ class _Typed(NamedTuple):
     """Characters before the cursor that a choice replaces."""
     place: str
     """Identifies the word being typed; stays the same while it grows."""
+
+
+class FileNames:
+    """The files of a folder, most recent first, prepared for searching."""
+
+    def __init__(self, paths: Sequence[str] = ()) -> None:
+        self.paths = tuple(paths)
+        self._known = frozenset(self.paths)
+        self._lowered = [path.lower() for path in self.paths]
+        self._names = [path[path.rfind("/") + 1 :] for path in self._lowered]
+
+    def matching(self, letters: str, wanted: Callable[[], bool] = lambda: True) -> list[str]:
+        """At most `MAX_FOUND` paths: contiguous matches before scattered ones, in the file name before the folders,
+        then the most recent. None when the letters are a whole path, or `wanted` turns False.
+        """
+        if letters in self._known:
+            return []
+        if not letters:
+            return list(self.paths[:MAX_FOUND])
+        found: dict[int, None] = {}
+        for texts, fits in self._ways(letters.lower()):
+            for start in range(0, len(texts), SLICE):
+                if not wanted():
+                    return []
+                some = texts[start : start + SLICE]
+                found.update((n, None) for n, text in enumerate(some, start) if fits(text))
+                if len(found) >= MAX_FOUND:
+                    return [self.paths[n] for n in found][:MAX_FOUND]
+        return [self.paths[n] for n in found]
+
+    def _ways(self, sought: str) -> Iterator[tuple[list[str], Fits]]:
+        """The texts and tests to try, best match first."""
+        yield self._names, sought.__eq__
+        yield self._names, lambda name: name.startswith(sought)
+        yield self._names, lambda name: sought in name
+        yield self._lowered, lambda path: sought in path
+        in_order = _in_order(sought)
+        yield self._names, in_order
+        yield self._lowered, in_order
+
+
+def _in_order(sought: str) -> Fits:
+    """Matches the letters in order with anything in between, in linear time."""
+    first, *rest = map(re.escape, sought)
+    return re.compile(first + "".join(f"[^{each}]*{each}" for each in rest), re.DOTALL).search
 
 
 class FileSearch(NamedTuple):
@@ -127,7 +181,7 @@ class CompletionOffer:
         return pending_search if pending_search != self._found_for else None
 
     def take(self, pending_search: FileSearch, paths: Iterable[str]) -> None:
-        """Show the files found, unless the text has changed meanwhile."""
+        """Show the files found, unless the text has changed since."""
         if pending_search.typed == self._typed:
             self._found_for = pending_search
             self._offer([self._file(path) for path in paths])
@@ -202,3 +256,33 @@ def _described(command: SlashCommand) -> str:
 def inserted(choice: Choice) -> str:
     """The text that a chosen file inserts."""
     return f"{reference(choice.name)} "
+
+
+class ArgumentValue(NamedTuple):
+    name: str
+    help: str = ""
+
+
+class ArgumentValues(NamedTuple):
+    """What may follow a command."""
+
+    values: tuple[ArgumentValue, ...] = ()
+    is_closed: bool = True
+    """Whether it takes nothing else."""
+
+    def starting_with(self, letters: str) -> list[ArgumentValue]:
+        """An exact match comes first; nothing if it is the only one."""
+        found = [value for value in self.values if value.name.startswith(letters)]
+        found.sort(key=lambda value: value.name != letters)
+        return found if [value.name for value in found] != [letters] else []
+
+
+NO_VALUES: Final = ArgumentValues()
+
+
+def argument_values(name: str) -> ArgumentValues:
+    """The values that the table of commands names, as in "[instructions | clear]"; capitals mean anything."""
+    command = typed_command.find(name)
+    arguments = command.arguments if command is not None else ""
+    words = tuple(ArgumentValue(word) for word in _WORD.findall(arguments))
+    return ArgumentValues(words, is_closed=not _NAMED.search(arguments))

@@ -20,7 +20,7 @@ from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 if TYPE_CHECKING:
     from co_tui.store.port import Store
@@ -59,7 +59,7 @@ class EarlierPromptsScreen(ChoosingDialog[str]):
         with Vertical() as box:
             box.border_title = "Earlier prompts"
             yield Field(placeholder="Type to search")
-            yield SteadyList(classes="-filling")
+            yield SafeList(classes="-filling")
             yield KeyHints(("enter", "take"), ("ctrl+r", "this folder or all"), ("escape", "back"))
 
     def on_mount(self) -> None:

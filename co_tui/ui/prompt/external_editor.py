@@ -39,7 +39,7 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
 
 
 async def edit_externally(app: App[Any], text: str, environ: Mapping[str, str], cwd: Path) -> str:
-    """The edited text. The editor has the terminal meanwhile. Raises `EditorError`."""
+    """The edited text; the editor has the terminal until then. Raises `EditorError`."""
     command = editor_command(environ)
     handle, name = tempfile.mkstemp(prefix="co-tui-", suffix=".md")  # readable by its owner only
     file = Path(name)

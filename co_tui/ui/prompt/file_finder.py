@@ -10,8 +10,7 @@ from textual.screen import Screen
 
 from co_tui.session.workplace.workplace import Workplace
 from co_tui.ui.background import run_in_background
-from co_tui.ui.prompt.completion import CompletionOffer
-from co_tui.ui.prompt.file_matching import FileNames
+from co_tui.ui.prompt.completion import CompletionOffer, FileNames
 
 LISTING = "Listing files"
 ListResources = Callable[[], Awaitable[Mapping[str, str]]]

@@ -1,32 +1,50 @@
 """A text area whose long pastes and images are shown as markers, and sent in full."""
 
 import asyncio
+import re
+import shlex
 import sys
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
 
 from textual import events
 from textual.message import Message
 from textual.widgets.text_area import Location
 
-from co_tui.session.file_references import name_of, reference
+from co_tui.events.images import image_type
+from co_tui.session.file_references import MOST_FILES, SNIFFED_BYTES, NamedFile, name_of, reference
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.session.workplace.workplace import Workplace
 from co_tui.ui.background import run_in_background
-from co_tui.ui.prompt.pasted import PastedTexts
-from co_tui.ui.widgets.steady_text_area import SteadyTextArea, with_newlines
+from co_tui.ui.widgets.safe_widgets import SafeTextArea, with_newlines
 
 if TYPE_CHECKING:
-    from co_tui.ui.prompt.pasted_images import PastedImages
     from co_tui.ui.terminal.clipboard_image import ClipboardHelper
+
+
+FOLDED_FROM_LINES = 10
+FOLDED_FROM_CHARS = 2_000
+SLOW_FROM_CHARS = 10_000
+SLOW_FROM_LINE_CHARS = 3_000
+"""Beyond this, typing in the prompt lags."""
+_NO_BREAK_SPACE = "\u00a0"
+"""In markers, so that the same words typed by hand stay what they are."""
+_TEXT_MARKER = re.compile(rf"\[pasted{_NO_BREAK_SPACE}[^\]\n]*\]")
+
+MAX_KEPT: Final = 10
+"""Images kept, so that undo and earlier prompts can restore theirs."""
+MAX_DROPPED_CHARS: Final = 10_000
+_SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
+_IMAGE_MARKER: Final = re.compile(r"\[image (\d+)\]")
 
 READING = "Reading the clipboard"
 _MAYBE_DROPPED = ("/", "~", "'", '"', "file://")
 
 
-class PastingArea(SteadyTextArea):
+class PastingArea(SafeTextArea):
     """Accepts pastes, dropped image files, and images from the clipboard."""
 
     class PastedOpened(Message):
@@ -79,7 +97,6 @@ class PastingArea(SteadyTextArea):
         """References to the image files that were dropped on the terminal; empty if it is another paste."""
         if self.text.startswith(("/", "!")) or not pasted[:20].lstrip().startswith(_MAYBE_DROPPED):
             return ""
-        from co_tui.ui.prompt.pasted_images import dropped_images
 
         return "".join(f"{reference(name_of(path, self.workplace.folder))} " for path in dropped_images(pasted))
 
@@ -123,16 +140,15 @@ class PastingArea(SteadyTextArea):
         else:
             self.attach_image(data)
 
-    def _paste_text(self, otherwise: str) -> None:
+    def _paste_text(self, warning: str) -> None:
         """Paste the text that was copied in co-tui; without one, say why nothing is pasted."""
         if self.app.clipboard:
             self._insert(self._pasted.fold(self.app.clipboard), *self.selection)
         else:
-            self.notify(otherwise, severity="warning", timeout=6, markup=False)
+            self.notify(warning, severity="warning", timeout=6, markup=False)
 
     def attach_image(self, data: bytes) -> None:
         """Insert the marker of an image, which is sent with the prompt."""
-        from co_tui.ui.prompt.pasted_images import PastedImages
 
         if self._images is None:
             self._images = PastedImages()
@@ -155,3 +171,124 @@ class PastingArea(SteadyTextArea):
         marker = self._pasted.marker_near(self.document[row], column)
         if marker is not None:
             self.post_message(self.PastedOpened(marker, self._pasted.text_of(marker)))
+
+
+class PastedImages:
+    """Images by marker. They are in memory only, until they are sent."""
+
+    def __init__(self) -> None:
+        self._images: dict[str, bytes] = {}
+        self._count = 0
+
+    def add(self, data: bytes) -> str:
+        """The marker of an image."""
+        self._count += 1
+        marker = f"[image {self._count}]"
+        self._images[marker] = data
+        while len(self._images) > MAX_KEPT:
+            del self._images[next(iter(self._images))]
+        return marker
+
+    def in_text(self, text: str) -> tuple[NamedFile, ...]:
+        """The images whose markers a text has, each once."""
+        found = dict.fromkeys(each[0] for each in _IMAGE_MARKER.finditer(text))
+        kept = [marker for marker in found if marker in self._images]
+        return tuple(NamedFile(Path(), marker.strip("[]"), self._images[marker]) for marker in kept)
+
+    def marker_before(self, text: str) -> str | None:
+        """The marker at the end of a text."""
+        return next((marker for marker in self._images if text.endswith(marker)), None)
+
+
+def dropped_images(pasted: str) -> list[Path]:
+    """The image files a paste consists of; empty for any other text.
+
+    Terminals paste the absolute path of a dropped file: quoted, with escaped spaces, or as a file:// address.
+    """
+    if len(pasted) > MAX_DROPPED_CHARS or not pasted.strip().rstrip("'\"").lower().endswith(_SUFFIXES):
+        return []
+    paths = [_path(each) for each in _words(pasted)]
+    images = [path for path in paths if path is not None and _is_image(path)]
+    return images if len(images) == len(paths) <= MOST_FILES else []
+
+
+def _words(pasted: str) -> list[str]:
+    """One path with unescaped spaces, or several paths as a shell would read them."""
+    whole = pasted.strip()
+    if "\n" not in whole and (path := _path(whole)) is not None and _is_image(path):
+        return [whole]
+    try:
+        return shlex.split(pasted)
+    except ValueError:  # an open quote
+        return []
+
+
+def _path(word: str) -> Path | None:
+    if word.startswith("file://"):
+        try:
+            address = urlsplit(word)
+        except ValueError:
+            return None
+        return Path(unquote(address.path)) if address.netloc in ("", "localhost") else None
+    return Path(word).expanduser() if word.startswith(("/", "~/")) else None
+
+
+def _is_image(path: Path) -> bool:
+    try:
+        if path.suffix.lower() not in _SUFFIXES or not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return bool(image_type(file.read(SNIFFED_BYTES)))
+    except (OSError, ValueError, RuntimeError):  # not a valid file name
+        return False
+
+
+class PastedTexts:
+    """Texts by marker."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def fold(self, text: str) -> str:
+        """The text itself, or a marker if it is long."""
+        is_long = text.count("\n") >= FOLDED_FROM_LINES or len(text) > FOLDED_FROM_CHARS
+        return self._marker(text) if is_long or self._quotes_marker(text) else text
+
+    def fold_if_slow(self, text: str) -> str:
+        """The text itself, or a marker if editing it would be slow."""
+        is_slow = len(text) > SLOW_FROM_CHARS or max(map(len, text.split("\n"))) > SLOW_FROM_LINE_CHARS
+        return self._marker(text) if is_slow or self._quotes_marker(text) else text
+
+    def _quotes_marker(self, text: str) -> bool:
+        """Whether it holds the marker of another text, copied from the screen."""
+        return self.unfold(text) != text
+
+    def _marker(self, text: str) -> str:
+        lines = text.count("\n") + 1
+        size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+        marker, number = _marker_for(size), 2
+        while self._texts.get(marker, text) != text:
+            marker, number = _marker_for(f"{size} · {number}"), number + 1
+        self._texts[marker] = text
+        return marker
+
+    def unfold(self, text: str) -> str:
+        """The text with every marker replaced by its text."""
+        return _TEXT_MARKER.sub(lambda found: self._texts.get(found[0], found[0]), text)
+
+    def text_of(self, marker: str) -> str:
+        return self._texts[marker]
+
+    def marker_before(self, text: str) -> str | None:
+        """The marker at the end of the text."""
+        return next((marker for marker in self._texts if text.endswith(marker)), None)
+
+    def marker_near(self, line: str, column: int) -> str | None:
+        """The marker at or right before the column, else the last one of the line."""
+        places = [(line.rfind(marker), marker) for marker in self._texts if marker in line]
+        touching = [marker for at, marker in places if at <= column <= at + len(marker)]
+        return touching[0] if touching else max(places)[1] if places else None
+
+
+def _marker_for(size: str) -> str:
+    return f"[pasted {size}]".replace(" ", _NO_BREAK_SPACE)

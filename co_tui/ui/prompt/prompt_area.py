@@ -1,8 +1,13 @@
 """The prompt's text area: Enter sends, up and down at the edges recall earlier prompts."""
 
 from collections.abc import Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import ClassVar
 
+from rich.cells import split_graphemes
+from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
@@ -14,10 +19,11 @@ from co_tui.session.file_references import NamedFile, NamedFiles
 from co_tui.session.slash import typed_command
 from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.completion import Choice, CompletionOffer, inserted
-from co_tui.ui.prompt.graphemes import end_after, start_before, with_whole_characters
-from co_tui.ui.prompt.pasted import PastedTexts
-from co_tui.ui.prompt.pasting import PastingArea
+from co_tui.ui.prompt.pasting import PastedTexts, PastingArea
 from co_tui.ui.textual_internals import bindings_of
+
+MAX_GRAPHEME_CHARS = 64
+"""Characters examined on one side of the cursor; no grapheme is longer."""
 
 PLACEHOLDER = "Write a message, / commands, @ files, ! shell, ? keys"
 SHORT_PLACEHOLDER = "Message, / commands, ? keys"
@@ -298,3 +304,28 @@ class Prompt(PastingArea):
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
         event.stop()
         self.post_message(self.Edited())
+
+
+def start_before(line: str, column: int) -> int:
+    """The column where the grapheme before a column begins."""
+    begin = max(0, column - MAX_GRAPHEME_CHARS)
+    near = line[begin:column]
+    return column - 1 if near.isascii() or column < 2 else begin + split_graphemes(near)[0][-1][0]
+
+
+def end_after(line: str, column: int) -> int:
+    """The column where the grapheme at a column ends."""
+    near = line[column : column + MAX_GRAPHEME_CHARS]
+    return column + 1 if near.isascii() else column + split_graphemes(near)[0][0][1]
+
+
+def with_whole_characters(strip: Strip, width: int) -> Strip:
+    """The line with no grapheme split between two styles, which would change its width."""
+    text = strip.text
+    if text.isascii() or len(list(strip)) < 2:
+        return strip
+    styles = [segment.style for segment in strip for _ in segment.text]
+    drawn = [(styles[start], text[start:end]) for start, end, _ in split_graphemes(text)[0]]
+    runs = groupby(drawn, key=itemgetter(0))
+    segments = [Segment("".join(each for _, each in run), style) for style, run in runs]
+    return Strip(segments).adjust_cell_length(width, styles[-1] if styles else Style())

@@ -13,7 +13,7 @@ from co_tui.inert import one_line
 from co_tui.ui.background import guarded_callback
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 if TYPE_CHECKING:
     from co_tui.session.queue import WaitingPrompt, WorkQueue
@@ -48,7 +48,7 @@ class QueueScreen(Dialog[int | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Queued prompts"
-            yield SteadyList(classes="-filling")
+            yield SafeList(classes="-filling")
             yield KeyHints(*KEYS)
 
     def on_mount(self) -> None:

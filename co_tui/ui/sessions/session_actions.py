@@ -12,6 +12,7 @@ from textual.widgets import Static
 from co_tui.inert import one_line
 from co_tui.store.housekeeping import TRASH_DAYS
 from co_tui.store.stored_values import SessionRow
+from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, Row
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.formatting import counted, folder
 from co_tui.ui.sessions.session_finder import SessionFinder
@@ -70,8 +71,6 @@ class SessionActions:
 
     async def choose_fork(self, row: SessionRow) -> ChosenSession | None:
         """Ask where to fork: at the end, or before a prompt, which is then edited in the fork."""
-        from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, Row
-
         prompts = {each.seq: each for each in await self._finder.prompts(row.id)}
         end = (row.last_seq + 1, 0)
         rows = [Row((each.seq, 0), each.turn, "you", one_line(each.text, TITLE_CHARS)) for each in prompts.values()]

@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from co_tui.ui.textual_internals import forward_event, run_binding
 from co_tui.ui.widgets.field import Field
-from co_tui.ui.widgets.steady_list import SteadyList
+from co_tui.ui.widgets.safe_widgets import SafeList
 
 Open: TypeAlias = Callable[[], Awaitable[None]]
 
@@ -34,7 +34,7 @@ async def run_key(widget: Widget, event: Key) -> None:
         await widget.run_action(f"screen.filter({event.character!r})")
 
 
-class OpeningList(SteadyList):
+class OpeningList(SafeList):
     """A list whose Enter opens a field. Keys typed in one burst after Enter go to that field."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -56,7 +56,7 @@ class OpeningList(SteadyList):
         await self._open()
 
 
-class GroupList(SteadyList):
+class GroupList(SafeList):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "select", "Values", show=False),
         Binding("right", "screen.to_values", "Values", tooltip="Go to the values of this group"),
@@ -92,5 +92,5 @@ class ValueField(Field):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Save")]
 
 
-class ChoiceList(SteadyList):
+class ChoiceList(SafeList):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "Choose")]

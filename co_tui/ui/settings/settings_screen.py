@@ -18,8 +18,7 @@ from co_tui.inert import inert, one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
 from co_tui.ui.dialogs.steady_screen import SteadyScreen
 from co_tui.ui.settings.setting_inputs import ChoiceList, FilterField, GroupList, OpeningList, ValueField
-from co_tui.ui.settings.setting_rows import SettingRow
-from co_tui.ui.settings.setting_text import EMPTY, LONG_VALUE, SOURCE_COLUMNS, about_setting, setting_line
+from co_tui.ui.settings.setting_rows import EMPTY, LONG_VALUE, SOURCE_COLUMNS, SettingRow, about_setting, setting_line
 from co_tui.ui.widgets.key_line import HELP, KeyLine
 
 LIST_ROWS: Final = 3

@@ -35,7 +35,7 @@ _PHRASES = {
 }
 
 
-def wish_text(wish: TrustRequest) -> str:
+def request_text(wish: TrustRequest) -> str:
     """A sentence that lists what the folder asks for."""
     named = sorted(wish.requested.items(), key=lambda wanted: wanted[0] not in _PHRASES)
     phrases = [

@@ -7,7 +7,7 @@ from textual.app import App
 MAX_CHARS = 70_000
 """Some terminals silently ignore longer text."""
 MAX_WRITTEN_CHARS = 5_000_000
-"""Longest text copied: it passes through the terminal, which draws nothing meanwhile."""
+"""Longest text copied: it passes through the terminal, which draws nothing until it is through."""
 
 
 def copy(app: App[Any], text: str, what: str) -> None:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.git_guard import safe_path
 from co_tui.agent.redact import without_secrets
-from co_tui.events.image_bytes import MOST_IMAGE_BYTES, sendable_type
+from co_tui.events.images import MOST_IMAGE_BYTES, sendable_type
 
 LONGEST_S: Final = 10.0
 MOST_TYPES_BYTES: Final = 20_000

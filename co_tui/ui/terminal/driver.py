@@ -14,26 +14,50 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, Final, TextIO
 
+from rich.cells import cell_len
 from textual.app import App
 from textual.drivers import linux_driver
 from textual.events import Key
 from textual.keys import Keys
 from textual.message import Message
 
-from co_tui.ui.terminal.ascii_symbols import use_ascii_symbols
 from co_tui.ui.terminal.before_app import COLOUR_REPLY, is_dark_colour
 from co_tui.ui.terminal.column_keeper import with_fixed_columns
-from co_tui.ui.terminal.control_strings import (
+from co_tui.ui.terminal.paste_reader import (
     ESCAPE,
     HELD_ESCAPE_S,
     LONGEST_SEQUENCE_CHARS,
+    PASTE_BEGINS,
     SILENCE_S,
     STRING_BEGINS,
+    PasteReader,
     StringSkipper,
 )
-from co_tui.ui.terminal.paste_reader import PASTE_BEGINS, PasteReader
 from co_tui.ui.terminal.terminal_facts import is_job
 from co_tui.ui.textual_internals import LinuxDriverInternals, ParserInternals, set_parser, set_used
+
+ASCII_HANDLER: Final = "co-tui-plain"
+_ASCII_SYMBOLS: Final = {
+    "-": "─━╸╺╴╶═–—−┄",
+    "|": "│┃║▌▐▎▍▏▊▉▋┆",
+    "+": "╭╮╰╯┌┐└┘├┤┬┴┼╔╗╚╝",
+    "#": "█■▇▆",
+    "%": "▓",
+    "=": "▒▅▄",
+    ".": "░·•◌▁▂▃▔▀…",
+    "*": "◆●★◉◇✓⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏",
+    "o": "○◔☐",
+    "x": "✗×☑",
+    ">": "→▸▶›»⟩↳↗❯",
+    "<": "←‹«⟨↶↩↲⌫",
+    "^": "↑▲",
+    "v": "↓▼▾",
+    "~": "≈⇄↻",
+    "!": "⚠",
+    '"': "“”„",
+    "'": "’‘",
+}
+_ASCII: Final = {symbol: plain for plain, symbols in _ASCII_SYMBOLS.items() for symbol in symbols}
 
 _REPLY: Final = re.compile(rf"{COLOUR_REPLY}|\x1b\[\?997;([12])n|\x1b\[\?[0-9;]*c")
 """Replies: the background colour, a change to dark or light, device attributes."""
@@ -251,7 +275,7 @@ class QuietDriver(LinuxDriverInternals, linux_driver.LinuxDriver):
         has_screen = self.has_screen
         if has_screen:
             self.suspend_application_mode()
-        if self._asked_to_stop:  # unless continued meanwhile
+        if self._asked_to_stop:  # unless continued by now
             os.killpg(0, signal.SIGSTOP)
             self._asked_to_stop = False
         if has_screen:
@@ -319,3 +343,17 @@ class _LossyStream:
 
     def fileno(self) -> int:
         return self._stream.fileno()
+
+
+def use_ascii_symbols(stream: TextIO) -> None:
+    """Make a stream with a limited encoding write ASCII symbols of the same width."""
+    if not (stream.encoding or "utf-8").lower().startswith("utf"):
+        codecs.register_error(ASCII_HANDLER, _as_ascii)
+        stream.reconfigure(errors=ASCII_HANDLER)  # type: ignore[attr-defined]  # streams to a terminal have it
+
+
+def _as_ascii(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    unwritable = error.object[error.start : error.end]
+    return "".join(_ASCII.get(symbol, "?" * cell_len(symbol)) for symbol in unwritable), error.end

@@ -1,19 +1,35 @@
-"""Reads pastes in large pieces; Textual parses them character by character."""
+"""Reads pastes in large pieces, where Textual goes by character, and drops unread replies of the terminal."""
 
+import re
 import time
 from typing import Final
 
 from textual.events import Paste
 from textual.message import Message
 
-from co_tui.ui.terminal.control_strings import ESCAPE, TYPED_AT_ONCE_CHARS
+ESCAPE: Final = "\x1b"
+LONGEST_SEQUENCE_CHARS: Final = 64
+"""Longest control sequence (`ESC [ …`) of a key."""
+HELD_ESCAPE_S: Final = 0.1
+"""How long an Escape may wait to become a terminator (`ESC \\`)."""
+TYPED_AT_ONCE_CHARS: Final = 32
+"""More characters in one read are a paste or a reply, not typing."""
+
+STRING_BEGINS: Final = (
+    rf"\x1b(?:\](?:\d{{1,4}};|\d{{5}})|P(?:[\d;]{{0,16}}[$+!>|]|[\d;]{{17}})|_G"
+    rf"|[\]P_^X][^\x00-\x1f]{{{TYPED_AT_ONCE_CHARS}}}|\[[0-?]{{{LONGEST_SEQUENCE_CHARS}}})"
+)
+"""An operating system command, a device control string, a graphics reply, anything else that is too long to be typed,
+or a control sequence that is too long for a key."""
+_STRING_ENDS: Final = re.compile(r"\x07|\x1b\\|\x1b(?=[^\\])|[\x18\x1a]")
+_SEQUENCE_ENDS: Final = re.compile(r"[^ -?]")
 
 PASTE_BEGINS: Final = "\x1b[200~"
 PASTE_ENDS: Final = "\x1b[201~"
 PROGRESS_FROM_CHARS: Final = 100_000
 PROGRESS_EVERY_S: Final = 0.2
 SILENCE_S: Final = 1.0
-"""A paste without its end marker ends after this long without input."""
+"""A paste or a reply without its end marker ends after this long without input."""
 LATE_S: Final = 30.0
 """How late the rest of a paste may arrive."""
 MAX_CHARS: Final = 50_000_000
@@ -99,3 +115,39 @@ class PasteReader:
         reports: list[Message] = [PasteArriving(0, dropped)] if dropped or self._reported_at is not None else []
         self.under_way, self._pieces, self._last = False, [], ""
         return [Paste(text), *reports] if text or not self._is_rest else reports
+
+
+class StringSkipper:
+    """Drops one string at a time, in linear time, without buffering it."""
+
+    under_way = False
+
+    def begin(self, introducer: str) -> None:
+        self.under_way = True
+        self._ends = _SEQUENCE_ENDS if introducer.startswith("\x1b[") else _STRING_ENDS
+        self._escaped = False
+        """Whether the last character was an Escape: the terminator may follow."""
+        self._until = time.monotonic() + SILENCE_S
+
+    def skip(self, data: str) -> str:
+        """The text after the string; empty while the string continues."""
+        if len(data) > TYPED_AT_ONCE_CHARS:  # typing does not prolong it
+            self._until = time.monotonic() + SILENCE_S
+        if self._escaped:
+            data, self._escaped = ESCAPE + data, False
+        end = self._ends.search(data)
+        if end is not None:
+            self.under_way = False
+            is_terminator = end[0] != ESCAPE and (self._ends is _STRING_ENDS or "@" <= end[0] <= "~")
+            return data[end.end() if is_terminator else end.start() :]
+        if data.endswith(ESCAPE):
+            self._escaped = True
+            self._until = time.monotonic() + HELD_ESCAPE_S
+        return ""
+
+    def give_up_if_silent(self) -> str:
+        """End a string that was never terminated; returns the Escape typed since, if any."""
+        if not self.under_way or time.monotonic() <= self._until:
+            return ""
+        self.under_way = False
+        return ESCAPE if self._escaped else ""

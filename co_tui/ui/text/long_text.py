@@ -63,11 +63,11 @@ class Pager(ScrollView, can_focus=True):
 
     async def _measure(self, width: int) -> None:
         rows = await asyncio.to_thread(lambda: list(self._rows(width)))
-        if width == self._width and len(rows) == len(self._lines):  # else the width has changed meanwhile
+        if width == self._width and len(rows) == len(self._lines):  # else the width has changed since
             self._place(rows)
 
     def _rows(self, width: int) -> Iterator[int]:
-        """Rows of each line; stops early when the width changes meanwhile."""
+        """Rows of each line; stops early when the width changes."""
         for line in self._lines:
             if width != self._width:
                 return

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from co_tui.ui.text.markdown_pieces import NO_LEAD, Lead, LongCut, MarkdownPiece, OpenItem
 
 LONG_BLOCK_CHARS = 3000
-"""A longer block is cut: what is still being written is drawn anew with every frame."""
+"""A longer block is cut: what is still being written is drawn again with every frame."""
 LONGEST_CODE_LINE_CHARS = 4000
 CODE_LINES_AT_ONCE = 24
 

@@ -2,13 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.app import App
 from textual.color import Color
+from textual.dom import DOMNode
 from textual.filter import LineFilter, Monochrome
 from textual.theme import BUILTIN_THEMES, Theme
+
+REDUCED_MOTION: Final = "-still"
+"""The app's CSS class while motion is reduced."""
 
 
 class Palette(NamedTuple):
@@ -267,5 +272,31 @@ def without_colours(filters: Sequence[LineFilter]) -> Sequence[LineFilter]:
 
 
 def with_readable_dim(filters: Sequence[LineFilter]) -> Sequence[LineFilter]:
-    """The app's line filters otherwise; before Textual's own, which dims text whatever its background."""
+    """The app's line filters with ours before Textual's own, which dims text whatever its background."""
     return [_READABLE_DIM, *filters]
+
+
+def has_reduced_motion(node: DOMNode) -> bool:
+    """Whether the setting `reduced_motion` is on: no spinners, no moving markers, no blinking cursor."""
+    return node.app.has_class(REDUCED_MOTION)
+
+
+def set_reduced_motion(app: App[Any], still: bool) -> None:
+    if app.has_class(REDUCED_MOTION) == still:
+        return
+    app.set_class(still, REDUCED_MOTION, update=False)
+    if app.is_running:
+        for screen in app.screen_stack:
+            for node in screen.query("Input, TextArea"):
+                _set_blinking(node, not still)
+
+
+def hold_cursor(node: DOMNode) -> None:
+    """Stop a newly focused widget's cursor from blinking if motion is reduced."""
+    if has_reduced_motion(node):
+        _set_blinking(node, False)
+
+
+def _set_blinking(node: DOMNode, blinks: bool) -> None:
+    if hasattr(node, "cursor_blink"):
+        node.cursor_blink = blinks

@@ -97,10 +97,6 @@ class TimelineLog:
             return self._of_kind[shown]
         return self._all if shown == EVERYTHING else self._main
 
-    def hidden_by(self, shown: TimelineFilter) -> int:
-        """Number of entries that a filter hides."""
-        return len(self._all) - len(self.of(shown))
-
     def filter_after(self, shown: TimelineFilter) -> TimelineFilter:
         """The next filter with entries of its own: each kind, then all, then the main ones."""
         kinds = [kind for kind in EntryKind if self._of_kind[kind] and self._of_kind[kind] != self._main]

@@ -41,7 +41,7 @@ class Block:
     unsaved: bool = False
     """Not in the log yet; lost if the app ends before it is saved."""
     unseen: bool = False
-    """Not in the transcript: a call whose effect is shown otherwise."""
+    """Not in the transcript: a call whose effect is shown elsewhere."""
     tool_name: str = ""
     tool_call_id: str = ""
     result: str = ""

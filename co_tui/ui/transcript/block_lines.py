@@ -113,7 +113,7 @@ def _foldable(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     elif block.kind == "tool":
         body = _opened_tool(block, renderer, width - len(INDENT))
     else:
-        body = _thought(block, renderer, width)
+        body = _clipped(block.text, renderer, prose_width(width) - len(INDENT), renderer.muted)
     return [*title, *(_prefixed(Segment(INDENT), line) for line in body)]
 
 
@@ -168,10 +168,6 @@ def _ended(status: str, renderer: TextRenderer) -> Text:
     if changed := _CHANGED.fullmatch(status):
         return Text.assemble((changed[1], renderer.reply), (changed[2] or "", renderer.error))
     return Text(status, renderer.warning if end in (DENIED, INTERRUPTED, CUT_SHORT) else renderer.muted)
-
-
-def _thought(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
-    return _clipped(block.text, renderer, prose_width(width) - len(INDENT), renderer.muted)
 
 
 def _opened_tool(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:

@@ -144,10 +144,10 @@ def boundary_text(group: RemovedGroup) -> str:
         is_gone = f"{'is' if one else 'are'} not in context"
     opens = "Enter opens" if group.removal.seq else ""
     first = f"{_SYMBOLS.get(reason, _OTHER_SYMBOL)} {messages} {is_gone}"
-    return BETWEEN_ITEMS.join(filter(None, (first, opens, _way_back(group))))
+    return BETWEEN_ITEMS.join(filter(None, (first, opens, _restore_hint(group))))
 
 
-def _way_back(group: RemovedGroup) -> str:
+def _restore_hint(group: RemovedGroup) -> str:
     if group.removal.reason == DOES_NOT_FIT:
         return "/compact summarises them"
     if group.undoable < group.messages:

@@ -29,7 +29,7 @@ class ImageLoader:
         return bool(self._queued) and not self._is_loading
 
     async def load(self) -> None:
-        """Load everything queued, including what is added meanwhile."""
+        """Load everything queued, including what is added while it loads."""
         if self._is_loading:
             return
         self._is_loading = True

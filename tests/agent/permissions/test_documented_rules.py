@@ -8,8 +8,8 @@ import pytest
 
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.tool_names import CHANGING_TOOLS, READING_TOOLS
+from co_tui.settings.consistency import rule_warnings, usable_rules
 from co_tui.settings.permission_rules import read_permissions
-from co_tui.settings.unusable_rules import rule_warnings, usable_rules
 
 RUNS, ASKS, DENIED = "runs", "asks", "denied"
 

@@ -22,7 +22,7 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.context.measure.count import Reading, Scaffold, Window, estimate_content, estimate_text
 from co_tui.context.measure.file_costs import image_tokens
 from co_tui.context.measure.meter import Meter
-from co_tui.events.image_bytes import image_size
+from co_tui.events.images import image_size
 
 WINDOW = Window(tokens=1000, known=True)
 

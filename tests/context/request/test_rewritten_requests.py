@@ -25,7 +25,7 @@ from co_tui.context.measure.count import estimate_text
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
 from co_tui.events.stored_messages import JOURNAL, NOT_A_HEADING, RECOLLECTED, REPLACES, SUMMARY
-from co_tui.exchange.exporters.happenings import happening
+from co_tui.exchange.exporters.story import exported_event
 from co_tui.lab.check import breaches
 from co_tui.session.compaction import prepare
 from co_tui.session.state import derive
@@ -251,7 +251,7 @@ def test_a_search_that_found_nothing_is_logged_but_shown_nowhere() -> None:
     timeline = [event.fact for event in governed.engine.history.state.timeline]
     for event in empty:
         assert event.fact not in timeline and event.fact.entry() is None
-        assert happening(event) is None and decode(encode(event)) == event
+        assert exported_event(event) is None and decode(encode(event)) == event
 
 
 def test_a_log_without_the_searches_that_found_nothing_replays_as_before() -> None:

@@ -12,7 +12,7 @@ from acp.helpers import image_block, resource_link_block, text_block
 from acp.schema import AgentMessageChunk
 
 from co_tui.events import Event, Message, StreamDelta
-from co_tui.headless.acp.history import replayed
+from co_tui.headless.acp.open_sessions import replayed
 from co_tui.headless.acp.updates import Updates
 from co_tui.session.state.derive import replay
 from tests.exchange.test_imported_images import png

@@ -15,7 +15,7 @@ from co_tui.session.compaction.compaction_notices import FIXED_PART
 from co_tui.session.compaction.decisions import decide, is_thrashing
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
-from co_tui.settings.by_window import in_window
+from co_tui.settings.rules import in_window
 from tests.context.request.test_pipeline import LOADED, asked
 from tests.context.request.test_pipeline import wordy as wordy_turns
 from tests.support.provider import Provider, Reply

@@ -14,7 +14,7 @@ from co_tui.session.session import Session
 from co_tui.session.tools.folder.folder_tools import FolderFiles
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.workplace.listed_files import find_files
-from co_tui.settings.agent_files import read_project_agents
+from co_tui.settings.markdown.agent_files import read_project_agents
 from tests.support.approving import YES, Person, left
 from tests.support.harmless_folders import HARMLESS
 from tests.support.hostile_folders import HOSTILE, HOSTILE_FILES, SECRET, repository

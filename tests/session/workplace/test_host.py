@@ -14,7 +14,7 @@ from pydantic_ai.exceptions import ToolFailed
 
 from co_tui.agent.permissions.shell_syntax import parse
 from co_tui.agent.permissions.verdict import Verdict
-from co_tui.arguments import parse as parse_arguments
+from co_tui.cli.arguments import parse as parse_arguments
 from co_tui.events import Event, SessionResume
 from co_tui.paths import locate
 from co_tui.session.snapshots.entries import FileEntry

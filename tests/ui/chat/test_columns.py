@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from textual.geometry import Size
 
 from co_tui.ui.app import CoTui
-from co_tui.ui.chat.columns import CHAT_COLUMNS, LEAST_SIDE, MOST_SIDE, WIDE_COLUMNS, columns_for, is_too_small
+from co_tui.ui.chat.chat_requests import CHAT_COLUMNS, LEAST_SIDE, MOST_SIDE, WIDE_COLUMNS, columns_for, is_too_small
 from co_tui.ui.timeline.detail_screen import TextScreen
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, until

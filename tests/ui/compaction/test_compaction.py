@@ -15,8 +15,7 @@ from co_tui.events import CompactionComplete, Message, SessionStart
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals import question_bar
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.compaction.compaction_parts import shown_summary
-from co_tui.ui.compaction.compaction_screen import CompactionScreen
+from co_tui.ui.compaction.compaction_screen import CompactionScreen, shown_summary
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.dialogs.choose_message import ChooseMessageScreen
 from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen, EditScreen

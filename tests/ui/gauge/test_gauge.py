@@ -21,11 +21,8 @@ from co_tui.session.state.pace import Fill
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.control.stored_transcript import StoredTranscript
-from co_tui.ui.gauge.gauge_bar import MARKER, bar_cells, cells_by_part
 from co_tui.ui.gauge.gauge_reading import GaugeReading, reading_of
-from co_tui.ui.gauge.gauge_widget import Gauge
-from co_tui.ui.gauge.sparkline import sparkline
-from co_tui.ui.gauge.streamed_reply import StreamedReply
+from co_tui.ui.gauge.gauge_widget import MARKER, Gauge, StreamedReply, bar_cells, cells_by_part, sparkline
 from co_tui.ui.sessions.session_finder import Previewed
 from co_tui.ui.sessions.session_preview import PreviewLook, preview_text
 from tests.context.request.test_pipeline import LOADED

@@ -15,8 +15,7 @@ from co_tui.agent.models import nearby_servers
 from co_tui.agent.models.nearby_servers import UsualServer, models_at
 from co_tui.events.model_names import served, short_name
 from co_tui.ui.app import CoTui
-from co_tui.ui.models.model_list import ModelGroup, ModelList, RecentModels, known_models
-from co_tui.ui.models.model_order import is_older, rank
+from co_tui.ui.models.model_list import ModelGroup, ModelList, RecentModels, is_older, known_models, rank
 from tests.support import model_servers as servers
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until

@@ -18,10 +18,10 @@ from co_tui.events import (
 )
 from co_tui.session.state.derive import apply
 from co_tui.ui.app import CoTui
+from co_tui.ui.chat.deferred_widgets import Completions
 from co_tui.ui.compaction import compacting_bar
 from co_tui.ui.gauge import gauge_widget
 from co_tui.ui.help.help_screen import HelpScreen
-from co_tui.ui.prompt.completion_list import Completions
 from co_tui.ui.themes.themes import DARK
 from co_tui.ui.timeline.timeline_widget import Timeline
 from tests.support.pictures import SIZES, Pictures, Stored, logged

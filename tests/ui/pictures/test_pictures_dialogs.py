@@ -24,8 +24,7 @@ from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
 from co_tui.ui.memory.board_screen import BoardScreen
 from co_tui.ui.memory.memory_screen import MemoryScreen
-from co_tui.ui.models.key_screen import KeyScreen
-from co_tui.ui.models.login_screen import LoginScreen, ProviderKey
+from co_tui.ui.models.login_screen import KeyScreen, LoginScreen, ProviderKey
 from co_tui.ui.prompt.queue_screen import QueueScreen
 from co_tui.ui.sessions import sessions_screen
 from co_tui.ui.settings.settings_screen import SettingsScreen

@@ -25,10 +25,10 @@ from co_tui.events.stored_messages import ATTACHED, COMMAND
 from co_tui.session.approvals.questions import ApprovalQuestion, ModelQuestion
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+from co_tui.ui.chat.deferred_widgets import Completions
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.models.model_list import ModelEntry
 from co_tui.ui.models.models_screen import ModelScreen, ModelsKnown
-from co_tui.ui.prompt.completion_list import Completions
 from tests.support.pictures import Pictures, Scene, Stored, logged
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, until

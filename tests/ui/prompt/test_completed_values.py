@@ -7,7 +7,7 @@ import pytest
 from co_tui.exchange.exporters import EXPORTERS
 from co_tui.settings import policy_names
 from co_tui.settings.rules import MODES
-from co_tui.ui.chat.command_values import command_values
+from co_tui.ui.chat.chat_screen import command_values
 from co_tui.ui.prompt.completion import CompletionOffer
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, type_text, until

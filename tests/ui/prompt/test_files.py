@@ -10,9 +10,8 @@ from co_tui.session.workplace.host.address import host_address
 from co_tui.session.workplace.host.host_workplace import connect
 from co_tui.session.workplace.listed_files import find_files
 from co_tui.ui.app import CoTui
-from co_tui.ui.prompt.completion import CompletionOffer
-from co_tui.ui.prompt.completion_list import Completions
-from co_tui.ui.prompt.file_matching import MAX_FOUND, FileNames
+from co_tui.ui.chat.deferred_widgets import Completions
+from co_tui.ui.prompt.completion import MAX_FOUND, CompletionOffer, FileNames
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, until
 from tests.support.ssh_host import stand_in_host

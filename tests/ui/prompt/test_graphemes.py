@@ -7,8 +7,7 @@ from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.strip import Strip
 
-from co_tui.ui.prompt.graphemes import with_whole_characters
-from co_tui.ui.prompt.prompt_area import Prompt
+from co_tui.ui.prompt.prompt_area import Prompt, with_whole_characters
 
 SEEN_AS_ONE = ["❤️", "👨‍👩‍👧‍👦", "👍🏽", "é", "日", "x"]
 

@@ -6,8 +6,8 @@ from urllib.parse import quote
 import pytest
 from textual import events
 
-from co_tui.events.image_bytes import MOST_IMAGE_BYTES
-from co_tui.ui.prompt.pasted_images import MAX_KEPT, PastedImages, dropped_images
+from co_tui.events.images import MOST_IMAGE_BYTES
+from co_tui.ui.prompt.pasting import MAX_KEPT, PastedImages, dropped_images
 from co_tui.ui.terminal import clipboard_image
 from co_tui.ui.terminal.clipboard_image import ClipboardTrouble, clipboard_helper, read_image
 from tests.session.test_attachments import png

@@ -13,11 +13,11 @@ from textual.widgets import TextArea
 from co_tui.ui.app import CoTui
 from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
-from co_tui.ui.prompt.pasted import FOLDED_FROM_LINES, PastedTexts
+from co_tui.ui.prompt.pasting import FOLDED_FROM_LINES, PastedTexts
 from co_tui.ui.terminal.driver import QuietParser
 from co_tui.ui.terminal.paste_reader import PROGRESS_FROM_CHARS, PasteArriving
 from co_tui.ui.timeline.timeline_widget import Timeline
-from co_tui.ui.widgets.steady_text_area import SteadyTextArea
+from co_tui.ui.widgets.safe_widgets import SafeTextArea
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
@@ -343,7 +343,7 @@ async def test_a_marker_that_is_cut_in_one_prompt_is_its_text_in_the_next(home: 
 
 @pytest.mark.parametrize("line_end", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
 def test_a_text_area_changes_no_character(line_end: str) -> None:
-    area = SteadyTextArea(f"a{line_end}b\n{line_end}")
+    area = SafeTextArea(f"a{line_end}b\n{line_end}")
     area.replace(f"{line_end}\n\n", (0, 1), (0, 2))
     assert area.text == f"a{line_end}\n\nb\n{line_end}"
     area.undo()

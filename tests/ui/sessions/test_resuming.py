@@ -10,7 +10,7 @@ from textual.pilot import Pilot
 
 from co_tui.events import CompactionComplete, Message, PolicyChange, SessionStart, UsageInfo
 from co_tui.ui.app import CoTui
-from co_tui.ui.command_host import READ_ALONG
+from co_tui.ui.commands.host import READ_ALONG
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.lens.lens_screen import LensScreen

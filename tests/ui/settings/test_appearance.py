@@ -16,9 +16,8 @@ from co_tui.settings.rules import THEMES
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompt.activity import FRAMES, STILL_FRAME
 from co_tui.ui.terminal import driver
-from co_tui.ui.terminal.ascii_symbols import use_ascii_symbols
 from co_tui.ui.terminal.before_app import has_dark_background
-from co_tui.ui.terminal.driver import BackgroundReported, QuietParser
+from co_tui.ui.terminal.driver import BackgroundReported, QuietParser, use_ascii_symbols
 from co_tui.ui.terminal.terminal_facts import KnownTerminals
 from co_tui.ui.themes.themes import (
     CHOSEN_SHARE,

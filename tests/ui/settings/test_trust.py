@@ -8,7 +8,7 @@ from co_tui.session.launch import Launch
 from co_tui.store.prompt_drafts import new_session_draft
 from co_tui.trust import Trust
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.settings.trust_screen import FileScreen, wish_text
+from co_tui.ui.settings.trust_screen import FileScreen, request_text
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -51,7 +51,7 @@ async def test_t_trusts_the_folder_and_holds_for_the_next_session(home: Path, fo
 def test_a_hook_is_shown_as_it_is_written(home: Path, folder: Path, hook: str, told: str) -> None:
     (folder / ".co-tui.toml").write_text(f"[hooks]\npreCompact = {hook}\n")
     wish = launched(home).loaded.withheld
-    assert wish is not None and f"run commands {told}" in wish_text(wish)
+    assert wish is not None and f"run commands {told}" in request_text(wish)
 
 
 def test_a_mode_and_rules_that_allow_are_named(home: Path, folder: Path) -> None:
@@ -59,8 +59,8 @@ def test_a_mode_and_rules_that_allow_are_named(home: Path, folder: Path) -> None
         'mode = "auto"\n[permissions]\nallow = ["Bash(make:*)"]\ndeny = ["Bash(rm:*)"]\n'
     )
     wish = launched(home).loaded.withheld
-    assert wish is not None and "start in mode auto" in wish_text(wish)
-    assert "allow calls without asking (Bash(make:*))" in wish_text(wish), "what is stricter counts already"
+    assert wish is not None and "start in mode auto" in request_text(wish)
+    assert "allow calls without asking (Bash(make:*))" in request_text(wish), "what is stricter counts already"
 
 
 async def test_not_now_is_remembered_until_the_file_wants_something_else(home: Path, folder: Path) -> None:

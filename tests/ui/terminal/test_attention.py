@@ -72,7 +72,7 @@ async def test_only_a_long_turn_calls_and_only_who_looks_elsewhere(
         monkeypatch.setattr(app._driver, "write", written.append)
 
         def shift_clock(seconds: float) -> None:
-            monkeypatch.setattr(type(app.chat._status), "busy_s", property(lambda status: seconds * status.busy))
+            monkeypatch.setattr(type(app.chat.status), "busy_s", property(lambda status: seconds * status.busy))
 
         async def say(turn: int) -> None:
             app.send("a prompt")  # a key would tell that somebody looks

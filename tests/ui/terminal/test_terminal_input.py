@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from textual.events import Key, Paste
 from textual.message import Message
 
-from co_tui.ui.terminal import control_strings, driver, paste_reader
+from co_tui.ui.terminal import driver, paste_reader
 from co_tui.ui.terminal.driver import QuietParser
 from co_tui.ui.terminal.paste_reader import PASTE_BEGINS, PASTE_ENDS, PasteArriving
 
@@ -20,7 +20,7 @@ class Clock:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = time.monotonic()
-        for module in (driver, control_strings, paste_reader):
+        for module in (driver, paste_reader):
             monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from co_tui.ui.terminal.driver import PatientSelector, QuietParser, WakingEvent
 from co_tui.ui.textual_internals import MOST_BLINKS
-from co_tui.ui.widgets.steady_text_area import SteadyTextArea
+from co_tui.ui.widgets.safe_widgets import SafeTextArea
 from tests.support.waiting import HANGING_S
 
 
@@ -52,11 +52,11 @@ async def test_the_cursor_stops_blinking_without_keys_and_stays_visible() -> Non
 
     class Writing(App[None]):
         def compose(self) -> ComposeResult:
-            yield SteadyTextArea()
+            yield SafeTextArea()
 
     app = Writing()
     async with app.run_test() as pilot:
-        area = app.query_one(SteadyTextArea)
+        area = app.query_one(SafeTextArea)
         area.blink_timer.stop()
         paused = []
         area.blink_timer.pause = lambda: paused.append(area._cursor_visible)  # type: ignore[method-assign]

@@ -45,7 +45,7 @@ from co_tui.events import (
 )
 from co_tui.events.symbols import EntryKind, EntryWeight
 from co_tui.events.wording import TROUBLES
-from co_tui.exchange.exporters.happenings import happening
+from co_tui.exchange.exporters.story import exported_event
 from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.timeline.detail_screen import EventScreen
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
@@ -66,7 +66,7 @@ def test_whatever_is_logged_shows_but_for_measurements(fact: Fact) -> None:
     found_nothing = isinstance(fact, Recollection) and not fact.note
     entry, is_entry = fact.entry(), is_durable(fact) and not isinstance(fact, UsageInfo) and not found_nothing
     assert (entry is not None) is bool(fact.timeline_text()) is is_entry
-    exported = happening(Event(session_id="s", seq=1, timestamp="t", fact=fact))
+    exported = exported_event(Event(session_id="s", seq=1, timestamp="t", fact=fact))
     assert exported is None or exported.symbol == fact.symbol, "the same symbol everywhere"
 
 
@@ -160,13 +160,13 @@ def test_one_kind_after_the_other_is_shown_and_the_empty_ones_are_passed_over() 
     ]
     shown, seen = log.filter_after(MAIN), []
     while shown != MAIN:
-        seen.append((shown, [each.seq for each in log.of(shown)], log.hidden_by(shown)))
+        seen.append((shown, [each.seq for each in log.of(shown)]))
         shown = log.filter_after(shown)
     assert seen == [
-        (EntryKind.TURN, [1, 3], 2),
-        (EntryKind.COMPACTION, [2], 3),
-        (EntryKind.MEMORY, [5], 3),
-        (EVERYTHING, [1, 2, 3, 5], 0),
+        (EntryKind.TURN, [1, 3]),
+        (EntryKind.COMPACTION, [2]),
+        (EntryKind.MEMORY, [5]),
+        (EVERYTHING, [1, 2, 3, 5]),
     ]
 
 

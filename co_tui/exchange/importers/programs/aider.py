@@ -148,4 +148,4 @@ def _parts(words: str) -> list[ModelResponsePart]:
     return [*thoughts, *said(_THINKING.sub("", words).strip())]
 
 
-IMPORTER: Final = TextImporter("aider", recognises, load)
+IMPORTERS: Final = (TextImporter("aider", recognises, load),)

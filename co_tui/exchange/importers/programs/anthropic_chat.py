@@ -4,22 +4,19 @@ from typing import Any, Final
 
 from co_tui.exchange.importers import anthropic_blocks
 from co_tui.exchange.importers.builder import SessionBuilder
+from co_tui.exchange.importers.chat_messages import chat_id, sessions_of
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
     EMPTY_REPLIES,
     OTHER_RECORDS,
-    beginning,
     blocks_of,
-    is_user,
     objects,
     read_time,
-    readable,
     text,
     text_of_blocks,
 )
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import ANY_CHAT, DocumentImporter
-from co_tui.store.session_ids import stable_id
 
 NAME: Final = "anthropic"
 _ROLES: Final = ("user", "assistant")
@@ -55,19 +52,13 @@ def _is_own_block(block: Record) -> bool:
 
 
 def load(document: Document) -> list[ImportedSession]:
-    conversations = [record for record in document.records if isinstance(record.get("messages"), list)]
-    if not conversations:
-        return _session(document, {}, document.records, document.skipped)
-    found: list[ImportedSession] = []
-    for record in conversations:
-        skipped = 0 if found else document.skipped + len(document.records) - len(conversations)
-        is_alone = len(conversations) == 1
-        found += _session(document, record, list(objects(record["messages"])), skipped, is_alone=is_alone)
-    return found
+    return sessions_of(
+        document, [record for record in document.records if isinstance(record.get("messages"), list)], _session
+    )
 
 
 def _session(
-    document: Document, about: Record, messages: list[Record], skipped: int, *, is_alone: bool = True
+    document: Document, about: Record, messages: list[Record], skipped: int, is_only: bool
 ) -> list[ImportedSession]:
     builder = SessionBuilder(NAME, _time(about) or document.modified)
     builder.skipped = skipped
@@ -77,9 +68,7 @@ def _session(
     for message in messages:
         builder.mark(text(message.get("id")) or text(message.get("uuid")))
         _say(builder, message, text(message.get("model")) or text(about.get("model")))
-    # Among several of a file, those without an id may begin alike.
-    known = beginning(messages, is_user) if "id" in about or is_alone else readable(messages)
-    return [] if builder.empty else [builder.build(stable_id(NAME, str(about.get("id", "")), known))]
+    return [] if builder.empty else [builder.build(chat_id(NAME, about, messages, is_only=is_only))]
 
 
 def _say(builder: SessionBuilder, message: Record, model: str) -> None:
@@ -106,4 +95,4 @@ def _time(record: Record) -> Any:
     return next((time for key in _TIMES if (time := read_time(record.get(key)))), None)
 
 
-IMPORTER: Final = DocumentImporter("Anthropic's chat format", recognises, load, ANY_CHAT)
+IMPORTERS: Final = (DocumentImporter("Anthropic's chat format", recognises, load, ANY_CHAT),)

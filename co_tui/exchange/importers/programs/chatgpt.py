@@ -40,7 +40,7 @@ _MEDIA: Final = {
     "video_container_asset_pointer": "videos",
 }
 _TEXTS: Final = ("text", "result", "output_str", "snippet")
-"""Where a content that is no list of parts has its text."""
+"""Where a content that is not a list of parts has its text."""
 _POINTER: Final = re.compile(r"[a-z-]{1,20}://(?:file_id/)?([\w-]{8,80})")
 _TO_ALL: Final = ("", "all")
 
@@ -214,4 +214,4 @@ def _thoughts(content: Record) -> Iterator[str]:
     yield from (part for part in _listed(content.get("parts")) if isinstance(part, str))
 
 
-IMPORTER: Final = DocumentImporter("ChatGPT", recognises, load)
+IMPORTERS: Final = (DocumentImporter("ChatGPT", recognises, load),)

@@ -103,4 +103,4 @@ def _attachment(attachment: Record) -> str:
     return "\n".join(filter(None, (name, text(attachment.get("extracted_content")))))
 
 
-IMPORTER: Final = DocumentImporter("Claude.ai", recognises, load)
+IMPORTERS: Final = (DocumentImporter("Claude.ai", recognises, load),)

@@ -301,4 +301,4 @@ def _text_of(row: Record) -> str:
     return text_of_blocks(message.get("content")) if isinstance(message, dict) else ""
 
 
-IMPORTER: Final = DocumentImporter("Claude Code", recognises, load)
+IMPORTERS: Final = (DocumentImporter("Claude Code", recognises, load),)

@@ -59,7 +59,7 @@ def _is_task_message(record: Record) -> bool:
 
 
 def load(document: Document) -> list[ImportedSession]:
-    """Raises `ImportRefused` for what goes with the messages of a session."""
+    """Raises `ImportRefused` for what belongs to the messages of a session."""
     first = document.records[0]
     if _is_about(first) or _is_beside_messages(document.path):
         raise ImportRefused(f"{document.path} is only part of a Cline session. Import the {_MESSAGES} file next to it.")
@@ -200,4 +200,4 @@ def _own_words(builder: SessionBuilder, content: Any) -> list[Record]:
     return found
 
 
-IMPORTER: Final = DocumentImporter("Cline", recognises, load)
+IMPORTERS: Final = (DocumentImporter("Cline", recognises, load),)

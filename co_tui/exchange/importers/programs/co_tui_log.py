@@ -20,7 +20,7 @@ from co_tui.store.session_ids import stable_id
 
 NAME: Final = "co-tui"
 MAX_MISSING_EVENTS: Final = 10_000
-"""So many events may be missing; a number beyond that is no place in the log."""
+"""The most events that may be missing; a larger number is not a place in the log."""
 _KEYS: Final = frozenset({"session_id", "seq", "type", "timestamp", "version", "payload"})
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 
@@ -52,7 +52,7 @@ def _session(name: str, records: list[Record], document: Document) -> ImportedSe
     )
 
 
-def _events(records: list[Record], otherwise: str) -> Iterator[Event]:
+def _events(records: list[Record], default_time: str) -> Iterator[Event]:
     """Those that are events, each later than the one before."""
     last = lost = 0
     for record in records:
@@ -66,7 +66,7 @@ def _events(records: list[Record], otherwise: str) -> Iterator[Event]:
         if isinstance(seq, int) and last < seq <= last + 1 + MAX_MISSING_EVENTS - lost and is_durable(event.fact):
             lost += seq - last - 1
             last = seq
-            time = event.timestamp if read_time(event.timestamp) else otherwise
+            time = event.timestamp if read_time(event.timestamp) else default_time
             yield event.but(timestamp=time)
 
 
@@ -95,4 +95,4 @@ def _title(log: tuple[Event, ...]) -> str:
     return title_of(next(filter(None, prompts), ""))
 
 
-IMPORTER: Final = DocumentImporter("co-tui", recognises, load, OWN)
+IMPORTERS: Final = (DocumentImporter("co-tui", recognises, load, OWN),)

@@ -278,4 +278,4 @@ def _kind_left_out(kind: Any) -> str:
     return "approvals" if kind.endswith("approval_request") else _LEFT_OUT.get(kind, OTHER_RECORDS)
 
 
-IMPORTER: Final = DocumentImporter("Codex CLI", recognises, load, LOOSE)
+IMPORTERS: Final = (DocumentImporter("Codex CLI", recognises, load, LOOSE),)

@@ -263,4 +263,4 @@ def _usage(data: Record) -> RequestUsage:
     )
 
 
-IMPORTER: Final = DocumentImporter("Copilot CLI", recognises, load)
+IMPORTERS: Final = (DocumentImporter("Copilot CLI", recognises, load),)

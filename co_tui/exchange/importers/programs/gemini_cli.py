@@ -270,4 +270,4 @@ def _model_parts(builder: SessionBuilder, parts: list[Any]) -> None:
     builder.reply(found, None)
 
 
-IMPORTER: Final = DocumentImporter("Gemini CLI", recognises, load)
+IMPORTERS: Final = (DocumentImporter("Gemini CLI", recognises, load),)

@@ -1,5 +1,7 @@
 """Sessions of Goose: a head and one message a line, an export, or the rows of its database."""
 
+from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -7,7 +9,8 @@ from pydantic_ai.messages import ModelResponsePart
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.importers.builder import Result, SessionBuilder
-from co_tui.exchange.importers.foreign_files import Document, Record
+from co_tui.exchange.importers.database import Database, Row
+from co_tui.exchange.importers.foreign_files import Document, Record, json_value
 from co_tui.exchange.importers.foreign_parts import APPROVALS, EMPTY, called, said, thought
 from co_tui.exchange.importers.foreign_values import (
     ERROR_MESSAGES,
@@ -25,8 +28,10 @@ from co_tui.exchange.importers.foreign_values import (
     text,
 )
 from co_tui.exchange.importers.imported import ImportedSession
-from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.exchange.importers.importer import DatabaseImporter, DocumentImporter
 from co_tui.store.session_ids import stable_id
+
+_PART_OF_ANOTHER: Final = ("sub_agent", "hidden")
 
 NAME: Final = "goose"
 _BLOCKS: Final = ("toolRequest", "toolResponse", "frontendToolRequest")
@@ -187,4 +192,61 @@ def _usage(usage: Any) -> RequestUsage:
     )
 
 
-IMPORTER: Final = DocumentImporter("Goose", recognises, load)
+def is_database(database: Database) -> bool:
+    messages = {"session_id", "role", "content_json", "created_timestamp"}
+    return messages <= database.columns("messages") and {"id", "working_dir"} <= database.columns("sessions")
+
+
+def load_database(database: Database) -> Iterator[ImportedSession]:
+    rows = list(database.rows(f"SELECT {_columns(database)} FROM sessions ORDER BY id"))
+    known = {text(row["id"]) for row in rows}
+    inner: Counter[str] = Counter()
+    for row in rows:
+        if row.get("session_type") in _PART_OF_ANOTHER and text(row.get("parent_session_id")) in known:
+            inner[text(row["parent_session_id"])] += 1
+    for row in rows:
+        if row.get("session_type") in _PART_OF_ANOTHER and text(row.get("parent_session_id")) in known:
+            continue
+        messages = [_message(found) for found in _messages(database, row["id"])]
+        session = from_rows(_database_head(row), messages, database.modified)
+        if session is not None:
+            count = inner[text(row["id"])]
+            yield session.but(left_out={**session.left_out, **({"sessions of sub-agents": count} if count else {})})
+
+
+def _columns(database: Database) -> str:
+    """Those that this version of the database has."""
+    wanted = ("id", "name", "description", "working_dir", "session_type", "parent_session_id", "model_config_json")
+    return ", ".join(name for name in wanted if name in database.columns("sessions"))
+
+
+def _messages(database: Database, session_id: Any) -> Iterator[Row]:
+    known = database.columns("messages")
+    newer = ", ".join(f"{name if name in known else 'NULL'} AS {name}" for name in ("message_id", "metadata_json"))
+    sql = f"SELECT role, content_json, created_timestamp, {newer} FROM messages"
+    return database.rows(f"{sql} WHERE session_id = ? ORDER BY rowid", session_id)
+
+
+def _message(row: Row) -> Record:
+    created = row["created_timestamp"]
+    return {
+        "id": row["message_id"],
+        "role": row["role"],
+        "created": created if isinstance(created, int | float | str) else None,
+        "content": _json(row["content_json"]),
+        "metadata": _json(row["metadata_json"]),
+    }
+
+
+def _json(value: Any) -> Any:
+    return json_value(value.encode(errors="replace")) if isinstance(value, str) else None
+
+
+def _database_head(row: Row) -> Head:
+    config = _json(row.get("model_config_json"))
+    model = text(config.get("model_name")) if isinstance(config, dict) else ""
+    title = text(row.get("name")) or text(row.get("description"))
+    return Head(text(row["id"]), title, text(row.get("working_dir")), model)
+
+
+IMPORTERS: Final = (DocumentImporter("Goose", recognises, load), DatabaseImporter("Goose", is_database, load_database))

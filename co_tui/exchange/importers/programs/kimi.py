@@ -283,4 +283,4 @@ def _result(builder: SessionBuilder, event: Record) -> Result:
     return Result(text(event.get("toolCallId")), content.text, "", about.get("isError") is True, content.images)
 
 
-IMPORTER: Final = DocumentImporter("Kimi", recognises, load)
+IMPORTERS: Final = (DocumentImporter("Kimi", recognises, load),)

@@ -142,4 +142,4 @@ def _text(value: Any) -> str:
     return text(storable(value))
 
 
-IMPORTER: Final = DatabaseImporter("llm", recognises, load)
+IMPORTERS: Final = (DatabaseImporter("llm", recognises, load),)

@@ -14,22 +14,19 @@ from pydantic_ai.messages import (
 
 from co_tui.events.content import content_text, without_files
 from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.chat_messages import chat_id, sessions_of
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
     EMPTY_REPLIES,
     OTHER_RECORDS,
-    beginning,
-    is_user,
     objects,
     prompt_content,
     read_time,
-    readable,
     text,
 )
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import ANY_CHAT, DocumentImporter
 from co_tui.exchange.openai_format import to_message
-from co_tui.store.session_ids import stable_id
 
 NAME: Final = "openai"
 _ROLES: Final = ("system", "developer", "user", "assistant", "tool", "function")
@@ -75,19 +72,11 @@ def _is_block(value: Any) -> bool:
 
 
 def load(document: Document) -> list[ImportedSession]:
-    conversations = [record for record in document.records if _is_conversation(record)]
-    if not conversations:
-        return _session(document, {}, document.records, document.skipped)
-    found: list[ImportedSession] = []
-    for record in conversations:
-        skipped = 0 if found else document.skipped + len(document.records) - len(conversations)
-        is_alone = len(conversations) == 1
-        found += _session(document, record, list(objects(record["messages"])), skipped, is_alone=is_alone)
-    return found
+    return sessions_of(document, [record for record in document.records if _is_conversation(record)], _session)
 
 
 def _session(
-    document: Document, about: Record, messages: list[Record], skipped: int, *, is_alone: bool = True
+    document: Document, about: Record, messages: list[Record], skipped: int, is_only: bool
 ) -> list[ImportedSession]:
     started = next(
         (time for key in ("created_at", "timestamp", "created") if (time := read_time(about.get(key)))), None
@@ -104,9 +93,7 @@ def _session(
             _say(builder, message, text(message.get("model")) or text(about.get("model")))
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
             builder.skipped += 1
-    # Among several of a file, those without an id may begin alike.
-    known = beginning(messages, is_user) if "id" in about or is_alone else readable(messages)
-    return [] if builder.empty else [builder.build(stable_id(NAME, str(about.get("id", "")), known))]
+    return [] if builder.empty else [builder.build(chat_id(NAME, about, messages, is_only=is_only))]
 
 
 def _say(builder: SessionBuilder, chat: Record, model: str) -> None:
@@ -140,4 +127,4 @@ def _split(content: Any) -> tuple[str, list[BinaryContent]]:
     return content_text(without_files(content)), images
 
 
-IMPORTER: Final = DocumentImporter("OpenAI's chat format", recognises, load, ANY_CHAT)
+IMPORTERS: Final = (DocumentImporter("OpenAI's chat format", recognises, load, ANY_CHAT),)

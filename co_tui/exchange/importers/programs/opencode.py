@@ -1,5 +1,6 @@
 """Sessions of opencode: a database, or a folder with a file for each session, message and part, or an export."""
 
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,8 +9,10 @@ from typing import Any, Final, NamedTuple
 from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
+from co_tui.events.storable import storable
 from co_tui.exchange.image_blocks import image_of, images_in
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
+from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value
 from co_tui.exchange.importers.foreign_values import (
     EMPTY_REPLIES,
@@ -24,7 +27,7 @@ from co_tui.exchange.importers.foreign_values import (
     text,
 )
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
-from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.exchange.importers.importer import DatabaseImporter, DocumentImporter
 from co_tui.inert import one_line
 from co_tui.store.session_ids import stable_id
 
@@ -300,4 +303,39 @@ def _usage(tokens: Any) -> RequestUsage:
     )
 
 
-IMPORTER: Final = DocumentImporter("opencode", recognises, load)
+def is_database(database: Database) -> bool:
+    return {"session_id", "data"} <= database.columns("message") and {"message_id", "data"} <= database.columns("part")
+
+
+def load_database(database: Database) -> Iterator[ImportedSession]:
+    wanted = ("id", "parent_id", "title", "directory", "time_created")
+    for row in database.select("session", wanted, "ORDER BY id"):
+        yield from from_rows(_session_info(row), _database_messages(database, row["id"]), database.modified)
+
+
+def _session_info(row: Row) -> Record:
+    info: Record = {key: storable(value) for key, value in row.items() if not isinstance(value, bytes)}
+    return {**info, "time": {"created": info.get("time_created")}}
+
+
+def _database_messages(database: Database, session_id: Any) -> list[StoredMessage]:
+    parts: dict[str, list[Record]] = {}
+    mine = "WHERE session_id = ? ORDER BY"
+    for row in database.select("part", ("id", "message_id", "data"), f"{mine} id", session_id):
+        parts.setdefault(str(row["message_id"]), []).append(_object(row))
+    rows = database.select("message", ("id", "data"), f"{mine} time_created, id", session_id)
+    return [StoredMessage(_object(row), parts.get(str(row["id"]), [])) for row in rows]
+
+
+def _object(row: Row) -> Record:
+    try:
+        read = json.loads(row["data"])
+    except (TypeError, ValueError, RecursionError):
+        read = {}
+    return {"id": str(row["id"]), **storable(read)} if isinstance(read, dict) else {"id": str(row["id"])}
+
+
+IMPORTERS: Final = (
+    DocumentImporter("opencode", recognises, load),
+    DatabaseImporter("opencode", is_database, load_database),
+)

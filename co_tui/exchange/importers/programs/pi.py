@@ -146,4 +146,4 @@ def _part(builder: SessionBuilder, block: Record) -> ModelResponsePart | None:
     return None
 
 
-IMPORTER: Final = DocumentImporter("pi", recognises, load)
+IMPORTERS: Final = (DocumentImporter("pi", recognises, load),)

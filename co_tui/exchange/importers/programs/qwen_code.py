@@ -158,4 +158,4 @@ def _usage(usage: Any) -> RequestUsage:
     )
 
 
-IMPORTER: Final = DocumentImporter("Qwen Code", recognises, load)
+IMPORTERS: Final = (DocumentImporter("Qwen Code", recognises, load),)

@@ -36,7 +36,7 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelector("#terminal").dataset.sessionWebsocketUrl = socket.href;
   document.querySelector("#copy").addEventListener("click", copyAfterClick);
   document.querySelector("#again").addEventListener("click", () => window.location.reload());
-  document.querySelector("#anew").addEventListener("click", () => window.location.assign(pageRoot()));
+  document.querySelector("#new-session").addEventListener("click", () => window.location.assign(pageRoot()));
   document.querySelector("#back").addEventListener("click", () => {
     window.appSocket.bringBack();
     document.querySelector(".xterm-helper-textarea").focus();

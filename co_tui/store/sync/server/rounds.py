@@ -15,11 +15,12 @@ from co_tui.store.store_errors import SessionBusy, StoreError
 from co_tui.store.stored_values import Deletion
 from co_tui.store.sync.placing import Outcome, delete_elsewhere, place
 from co_tui.store.sync.server import server_rows
+from co_tui.store.sync.server.checked_rows import BadRows
 from co_tui.store.sync.server.kept_journals import KeptSession
 from co_tui.store.sync.server.leases import FORGET_LEASES, Leases
 from co_tui.store.sync.server.server import Connection
 from co_tui.store.sync.server.server_failures import explained, is_lost
-from co_tui.store.sync.server.server_rows import BadRows, Push
+from co_tui.store.sync.server.server_rows import Push
 
 if TYPE_CHECKING:
     from co_tui.store.sqlite.reader import Reader
@@ -247,7 +248,7 @@ class Rounds:
         return after + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     def _push(self, connection: Connection, session_id: str, after: int, *, is_a_try: bool = False) -> bool:
-        """Push what follows a shared event; whether all of it is there. Why it is not is noted, unless it `is_a_try`."""
+        """Push what follows a shared event; whether all of it is there. Why not is noted, unless it `is_a_try`."""
         with self._store.reading() as reading:
             row, tip = reading.session(session_id), _tip(reading, session_id, after)
             while events := list(reading.events(session_id, after, after + EVENTS_AT_ONCE)):

@@ -23,7 +23,7 @@ class Waker:
 
     def wait(self, connection: "Connection | None", timeout_s: float | None) -> bool:
         """Until woken, the server sends something, or the time is over; whether the server did."""
-        heard = [self._reading] if connection is None else [self._reading, connection]
+        heard: list[socket.socket | Connection] = [self._reading, *([connection] if connection is not None else [])]
         ready, _, _ = select.select(heard, [], [], timeout_s)
         if self._reading in ready:
             with suppress(OSError):

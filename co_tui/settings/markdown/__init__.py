@@ -1,0 +1,1 @@
+"""Agents and commands that users define in Markdown files."""

@@ -1,0 +1,1 @@
+"""Policies: files of settings, and files of code."""
