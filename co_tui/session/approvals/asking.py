@@ -101,7 +101,6 @@ class Approvals:
         return None if decided.approved else ToolDenied(_refusal(asked.tool, decided))
 
     def asked_before(self, call_id: str) -> HookedCall | None:
-        """What hooks decided about a call whose question is pending from before."""
         if (asked := self._pending(call_id)) is None:
             return None
         arguments = dict(asked.arguments) if asked.is_changed else None
