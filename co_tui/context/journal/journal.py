@@ -27,7 +27,7 @@ LATEST_SHARE: Final = 0.3
 LINES_SHARE: Final = 0.96
 """Of the budget: the rest is for folded steps."""
 LEAST_APPENDED: Final = 0.15
-"""Of its limit: with less room than this, a journal is written anew."""
+"""Of its limit: with less room than this, a journal is rewritten."""
 FIRST_SHARE: Final = 0.8
 """Of its limit: how long a journal begins."""
 STORY_SHARE: Final = 0.4
@@ -136,7 +136,7 @@ def _appended(task: JournalTask) -> Journal | None:
 
 
 def rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
-    """All that left, written anew within the budget, with the story first."""
+    """All that left, rewritten within the budget, with the story first."""
     with task.sources.ledger.lock:
         return _rewritten(task, budget_tokens, story)
 

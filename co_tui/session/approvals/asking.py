@@ -107,7 +107,7 @@ class Approvals:
         return HookedCall(asked.hook or "", asked.hook_reason, arguments)
 
     def _pending(self, call_id: str) -> ApprovalRequested | None:
-        """The logged question about a call. One of another machine is asked anew, after the hooks of this one."""
+        """The logged question about a call. One of another machine is asked again, after the hooks of this one."""
         pending = _pending_of(self._recorder.state, self._agent)
         return next((each for each in pending if each.call_id == storable_text(call_id) and each.mark), None)
 

@@ -27,7 +27,7 @@ TOUCHING: Final = frozenset(("read_file", "write_file", "edit_file", "edit_files
 """Tools whose results bring the instructions of the folders they touch."""
 MOST_FOLDERS: Final = 20
 NOTE: Final = "[Instructions of the project for this folder:]"
-_TOLD: Final = re.compile(r'^<context-file path="([^"\n]*)">$', re.MULTILINE)
+_SHOWN: Final = re.compile(r'^<context-file path="([^"\n]*)">$', re.MULTILINE)
 
 
 class ProjectInstructions(RepoContext[Any]):
@@ -80,7 +80,7 @@ class NestedInstructions(AbstractCapability[Any]):
         self._filenames = filenames
         self._hides = hides
         self._imports = InstructionImports(self._texts, project, hides)
-        self._told = _Told(state)
+        self._shown = _Shown(state)
 
     async def after_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
@@ -102,9 +102,9 @@ class NestedInstructions(AbstractCapability[Any]):
                 found = await find_dir_context_file(Workspace(self._texts), folder, self._filenames)
             except (OSError, WorkspaceError):
                 continue
-            if found is None or self._told.has(label := self._label(found)) or is_hidden(found, self._hides):
+            if found is None or self._shown.has(label := self._label(found)) or is_hidden(found, self._hides):
                 continue
-            self._told.add(label)
+            self._shown.add(label)
             imported = await asyncio.to_thread(self._imports.added_to, [found])
             blocks += [render_context_file(each, label=self._label(each)) for each in imported]
         return blocks
@@ -122,7 +122,7 @@ class NestedInstructions(AbstractCapability[Any]):
         return os.path.relpath(file.path, self._folder)
 
 
-class _Told:
+class _Shown:
     """The instruction files in the conversation of each agent."""
 
     def __init__(self, state: Callable[[], SessionState]) -> None:
@@ -146,4 +146,4 @@ class _Told:
 def _told_in(state: SessionState) -> set[str]:
     parts = (part for entry in state.history for part in entry.message.get("parts", ()))
     results = (text_of(part.get("content")) for part in parts if part.get("part_kind") == "tool-return")
-    return {unescape(label) for text in results if NOTE in text for label in _TOLD.findall(text)}
+    return {unescape(label) for text in results if NOTE in text for label in _SHOWN.findall(text)}
