@@ -23,6 +23,7 @@ def programs(command: str) -> list[str]:
         ("bash -lc 'uv run pytest -q'", ["pytest -q"]),
         ("export A=1; B=2 env C=3 node x.js", ["export A=1", "node x.js"]),
         ("echo $(rm x) `id`", ["echo $(rm x) `id`"]),
+        ("A=$(rm x); for y in $(ls); do make $y; done", ["make $y"]),
         ("# nothing\n", []),
         ("echo 'half", ["echo"]),
     ],

@@ -6,6 +6,8 @@ import pytest
 
 from co_tui.session.snapshots.entries import FileEntry
 from co_tui.session.snapshots.file_restores import ELSEWHERE, MOST_NAMED, RestoreRefused, names
+from co_tui.session.snapshots.folder_scan import NotCovered
+from co_tui.session.snapshots.folder_snapshots import FolderSnapshots, Taken
 from co_tui.session.snapshots.journal import JOURNAL_FILE, Journal, Line
 from co_tui.session.snapshots.touched import touched_by, touched_by_restore
 from tests.support.kept_folders import KeptFolder, write
@@ -89,3 +91,30 @@ async def test_what_was_changed_in_another_folder_is_not_restored_here(tmp_path:
     kept.open()
     with pytest.raises(RestoreRefused, match=ELSEWHERE[:30]):
         await kept.restores.plan_rewind(turn)
+
+
+async def test_a_folder_that_cannot_be_covered_is_tried_and_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def refuses(self: FolderSnapshots, latest: str = "") -> Taken:
+        tried.append(latest)
+        raise NotCovered("it is too large")
+
+    monkeypatch.setattr(FolderSnapshots, "take", refuses)
+    kept = KeptFolder(tmp_path)
+    await kept.turn(write("a"), write("b"))
+    assert len(tried) == 1, "not around every call"
+    kept.open()
+    await kept.turn(write("c"))
+    assert len(tried) == 2 and [fact.TYPE for fact in kept.facts] == ["session.error"]
+
+
+async def test_a_restore_says_which_files_are_as_before_all_changes(tmp_path: Path) -> None:
+    kept = KeptFolder(tmp_path)
+    write("a", "1")(kept.folder)
+    await kept.turn(write("a", "2"))
+    turn = await kept.turn(write("a", "3"), write("b"))
+    await kept.rewind(turn)
+    assert (kept.facts[-1].paths, kept.facts[-1].as_before) == (("a", "b"), ("b",))

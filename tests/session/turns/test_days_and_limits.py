@@ -19,6 +19,7 @@ class Books:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s, self.today, self.all, self.own = 1_000.0, "monday", {"monday": 0.0, "tuesday": 0.0}, 0.0
         self.reads = 0
+        self.usage: Any = None
         self.facts: list[Fact] = []
         monkeypatch.setattr(spending, "time", SimpleNamespace(monotonic=lambda: self.now_s))
         monkeypatch.setattr(spending, "start_of_today", lambda: self.today)
@@ -26,7 +27,7 @@ class Books:
 
     @property
     def state(self) -> Any:
-        return SimpleNamespace(total_cost=self.own, usage=None)
+        return SimpleNamespace(total_cost=self.own, usage=self.usage)
 
     @contextmanager
     def reading(self) -> "Iterator[Books]":
@@ -89,3 +90,20 @@ async def test_each_limit_is_warned_about_once_also_if_two_are_equal(books: Book
     for _ in range(2):
         await books.spending.check(limits)
     assert books.warned()[3:] == ["max_daily_cost"], "the limit of another day"
+
+
+async def test_a_limit_that_is_reached_exactly_stops(books: Books) -> None:
+    books.own = 1.0
+    with pytest.raises(SpendingLimitReached, match="/config max_session_cost"):
+        await books.spending.check(Settings(max_session_cost=1.0))
+
+
+@pytest.mark.parametrize(("model", "warns"), [("openai:unheard-of", True), ("embedded", False)])
+async def test_a_price_that_is_unknown_is_said_for_the_first_limit_unless_the_model_costs_nothing(
+    books: Books, model: str, warns: bool
+) -> None:
+    books.usage = SimpleNamespace(model=model, input_tokens=5, cost=None)
+    for _ in range(2):
+        await books.spending.check(Settings(max_session_cost=1.0, max_daily_cost=1.0))
+    said = [fact.what for fact in books.facts if isinstance(fact, SessionError)]
+    assert said == ["max_session_cost does not count openai:unheard-of: its price is unknown."] * warns
