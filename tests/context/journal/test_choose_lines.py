@@ -2,7 +2,7 @@
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.journal.choose_lines import Candidate, Chooser
+from co_tui.context.journal.choose_lines import GAP_COST, LINE_COST, Candidate, Chooser
 from co_tui.context.journal.entries import Head, Kind
 from co_tui.context.journal.journal import LATEST_STEPS, Journal, appended, rewritten
 from co_tui.context.journal.shown_lines import ShownLine
@@ -12,7 +12,8 @@ from tests.support.journal_talks import answer, called, prompt, ran, task_for
 
 
 def candidate(number: int, kind: Kind, head: str, *lines: str) -> Candidate:
-    shown = [ShownLine(LinePosition(number, 0, at), line, at - 1) for at, line in enumerate(lines)]
+    """A step with lines that were not next to each other."""
+    shown = [ShownLine(LinePosition(number, 0, 10 * at), line) for at, line in enumerate(lines)]
     return Candidate(Head((number, 0), kind, head), shown)
 
 
@@ -53,9 +54,9 @@ def test_once_a_step_is_shown_its_other_lines_cost_less() -> None:
     shown = candidate(1, Kind.CALL, "a head of many words " * 4, "one alpha_name", "nothing here", "two beta_name")
     other = candidate(2, Kind.CALL, "brief", "three gamma_name")
     chooser = Chooser({"alpha_name": 60.0, "beta_name": 10.0, "gamma_name": 6.0}, 0.0)
-    chooser.budget = shown.head_cost + sum(each.cost for each in shown.weighed) + 2
+    chooser.budget = shown.head_cost + shown.weighed[0].cost + shown.weighed[2].cost + 2 * (LINE_COST + GAP_COST) + 2
     chooser.choose([shown, other])
-    assert 2 in shown.chosen and not other.chosen
+    assert sorted(shown.chosen) == [0, 2] and not other.chosen
 
 
 def test_what_was_said_goes_with_its_last_line_and_a_call_keeps_its_head() -> None:
