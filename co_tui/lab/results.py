@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.context.compact.by_code import first_failure
+from co_tui.context.indexed_history import IndexedHistory
 from co_tui.context.measure.count import Window
 from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import Policy
 from co_tui.context.request.pipeline import Prepared
-from co_tui.context.indexed_history import IndexedHistory
 from co_tui.exchange.openai_format import Conversation
 from co_tui.lab.check import Inspector
 from co_tui.lab.costs import BilledSummaries, PromptCache, SummaryBill

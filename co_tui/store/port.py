@@ -299,8 +299,9 @@ class Store(Closable, Protocol):
     def claim(self, session_id: str, *, take_over: bool = False) -> SessionLock:
         """The right to write a session, which one process at a time has. Raises `SessionBusy`.
 
-        With a server, its newest events are pulled first. `take_over` takes one from another machine that did not release it and was not heard of for a while; without
-        it that raises `SessionAbandoned`. Another user's session raises `SessionOfAnother`.
+        With a server, its newest events are pulled first. `take_over` takes one from another machine that did not
+        release it and was not heard of for a while; without it that raises `SessionAbandoned`. Another user's session
+        raises `SessionOfAnother`.
         """
         ...
 

@@ -4,13 +4,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from co_tui.exchange.intake.own_growth import own_growth
 
+from co_tui.agent.redact import HIDDEN
 from co_tui.events import (
     Clear,
     CompactionComplete,
     Event,
+    Fact,
     Message,
     Rewind,
+    SessionEnd,
     SessionPinned,
     SessionRename,
     SessionStart,
@@ -21,6 +25,7 @@ from co_tui.events.decisions import without_decisions
 from co_tui.events.stored_messages import FOREIGN_ID, text_of
 from co_tui.exchange.exporters import exported
 from co_tui.exchange.importers import ImportRefused, load
+from co_tui.exchange.intake.growth import foreign_growth
 from co_tui.exchange.intake.take_in import MAX_FORKS, Outcome, TakenIn, take_in
 from co_tui.session.state.derive import replay
 from co_tui.store.sqlite.in_memory import InMemoryStore
@@ -104,6 +109,40 @@ def test_a_usage_that_is_reported_late_is_taken_with_what_follows(store: InMemor
     assert taken.added == 1
     (used,) = [event.fact for event in events(store, taken.session_id) if isinstance(event.fact, UsageInfo)]
     assert used.input_tokens == 90
+
+
+def log_of(*facts: Fact) -> list[Event]:
+    return [
+        Event(session_id="s", seq=n, timestamp=f"2026-01-01T00:00:{n:02}Z", fact=fact)
+        for n, fact in enumerate(facts, 1)
+    ]
+
+
+def test_what_is_appended_is_what_is_new_each_report_once() -> None:
+    def talk(text: str) -> Message:
+        return Message(turn=1, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]})
+
+    sizes = "token_limit current_tokens messages_count system_tokens conversation_tokens tool_definition_tokens"
+    nothing: dict[str, Any] = dict.fromkeys(sizes.split(), 0)
+    used = [UsageInfo(**nothing, input_tokens=tokens) for tokens in (10, 20, 30)]
+    start, ends = SessionStart(cwd="/work"), SessionEnd(reason="imported from codex")
+    stored = log_of(start, talk("hi"), used[0], ends, SessionPinned())
+    file = log_of(start, talk("hi"), used[0], used[1], SessionPinned(), talk("next"), used[2], ends)
+    growth = foreign_growth(stored, file)
+    assert [event.fact for event in growth.tail] == [used[1], talk("next"), used[2], ends]
+    assert [event.seq for event in growth.tail] == [6, 7, 8, 9] and growth.messages == 1
+    growth = foreign_growth(stored, log_of(start, talk("hi"), talk("next"), used[2], ends))
+    assert [event.fact for event in growth.tail] == [talk("next"), used[2], ends], "a report about another message"
+
+
+def test_a_log_of_ours_adds_what_happened_again_and_not_what_only_hides_a_key() -> None:
+    start, pinned = SessionStart(cwd="/work"), SessionPinned()
+    stored = log_of(start, pinned, SessionRename(title="uses sk-secret"))
+    again = [*stored[:2], stored[1].but(seq=3), stored[2].but(seq=4, fact=SessionRename(title=f"uses {HIDDEN}"))]
+    growth = own_growth(stored, again)
+    assert [event.fact for event in growth.tail] == [pinned] and growth.tail[0].seq == 4
+    later = again[-1].but(timestamp="2026-01-02T00:00:00Z")
+    assert [event.fact for event in own_growth(stored, [*again, later]).tail] == [pinned, later.fact]
 
 
 # What a program compacted or rewound

@@ -145,7 +145,7 @@ def _bytes_in(folder: Path) -> int:
     present = 0
     for path, _, names in os.walk(folder):
         for name in names:
-            with contextlib.suppress(OSError):  # moved meanwhile
+            with contextlib.suppress(OSError):  # it was moved
                 present += (Path(path) / name).stat().st_size
     return present
 

@@ -20,7 +20,7 @@ MOST_QUESTIONS: Final = 5
 LARGEST_LIMIT: Final = 10**15
 UNREADABLE: Final = "sent a form that cannot be read"
 LONGEST_ANSWER_S: Final = 3_600.0
-"""How long the user may take; a call's own time limit waits meanwhile."""
+"""How long the user may take; a call's own time limit waits for that."""
 _SECRET: Final = re.compile(
     r"passw|passphrase|\bpass\b|secret|token|api.?key|access.?key|private.?key|credential|\bpin\b|\bcv[cv]\b|card.?num",
     re.IGNORECASE,

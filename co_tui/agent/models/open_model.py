@@ -1,5 +1,6 @@
 """Open the model a model string names; providers are imported only when needed."""
 
+import asyncio
 import contextlib
 import importlib
 import importlib.util
@@ -7,7 +8,7 @@ import inspect
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import httpx2
 from pydantic_ai.exceptions import UserError
@@ -15,7 +16,8 @@ from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.settings import ModelSettings
 
-from co_tui.agent.keys.key_servers import key_owner
+from co_tui.agent.keys.kept_keys import KeyUnavailable
+from co_tui.agent.keys.key_servers import KeyOwner, host_of, key_owner
 from co_tui.agent.local.local_models import open_embedded, open_gguf
 from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of
 from co_tui.agent.models.known_models import known_names as known_names
@@ -27,19 +29,66 @@ from co_tui.agent.models.model_handle import ModelHandle as ModelHandle
 from co_tui.agent.models.model_handle import config_for as config_for
 from co_tui.agent.models.native_answers import NativeAnswer, load, native_answer, plausible_window
 from co_tui.agent.models.prices import is_published
-from co_tui.agent.models.provider_key import FoundKey, find_key, provider_key
 from co_tui.agent.models.served_models import first_model, list_models, name_of, silent_server_text, window_from_server
 from co_tui.agent.models.server_counting import TokenCounter
 from co_tui.agent.redact import KEY_VARIABLES, redact
 from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import NoAnswer, new_client
-from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.agent.wire.model_errors import KeyMissing, ModelUnusable
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.events.model_names import Served, is_file, served
 from co_tui.inert import one_line
 
 _OPTIONAL_PACKAGES: Final = {"groq": "groq", "mistral": "mistralai", "xai": "xai_sdk"}
 """The libraries of providers that are not installed with co-tui, by prefix."""
+
+
+class FoundKey(NamedTuple):
+    """A key, and where it comes from."""
+
+    key: str = ""
+    source: str = ""
+    """A variable, or where it is kept, in words."""
+    host: str = ""
+    """The only host a kept key may be sent to; empty for one of the environment."""
+
+    def require_host(self, model: str, address: str) -> None:
+        """Refuse to send a kept key to another host than it was entered for. Raises `ModelUnusable`."""
+        if self.host and host_of(address) != self.host:
+            raise ModelUnusable(
+                f"{model} is at {redact(host_of(address)) or 'an unknown address'}, but the kept key is for "
+                f"{self.host}. Set the key in the environment instead."
+            )
+
+
+async def find_key(owner: KeyOwner, config: ModelConfig) -> FoundKey:
+    """An owner's key; empty when there is none. Raises `ModelUnusable` when a kept one cannot be read."""
+    if key := owner.key_in(config.environ):
+        return FoundKey(key, next(name for name in owner.variables if config.environ.get(name)))
+    kept = config.keys.find(owner) if config.keys is not None else None
+    if kept is None or config.keys is None:
+        return FoundKey()
+    try:
+        key = await asyncio.to_thread(config.keys.read, owner)
+    except KeyUnavailable as why:
+        raise ModelUnusable(str(why)) from None
+    return FoundKey(key, config.keys.place_of(kept.place), owner.host)
+
+
+async def _provider_key(model: str, config: ModelConfig) -> FoundKey:
+    """The key that a provider's model needs; empty when it needs none. Raises `KeyMissing` or `ModelUnusable`."""
+    prefix = model.partition(":")[0]
+    owner = key_owner(prefix, config.environ)
+    if owner is None:
+        return FoundKey()
+    found = await find_key(owner, config)
+    if not found.key:
+        variables = " or ".join(owner.variables)
+        raise KeyMissing(
+            f"{model} needs a key. Run `co-tui login {owner.provider}`, start co-tui with {variables} set, or choose "
+            "another model with /model or --model."
+        )
+    return found
 
 
 async def open_model(name: str, config: ModelConfig) -> ModelHandle:
@@ -120,7 +169,7 @@ async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     provider = provider_of(name)
     if provider is not None:
         _require_package(name)
-    found = await provider_key(name, config)
+    found = await _provider_key(name, config)
     client = new_client()
     try:
         model = infer_model(name, lambda prefix: _provider(prefix, client, found.key))

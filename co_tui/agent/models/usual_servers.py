@@ -9,7 +9,7 @@ from co_tui.agent.models.catalogue import LLAMA_CPP_PORT, LM_STUDIO_PORT, OLLAMA
 OLLAMA, LM_STUDIO, LLAMA_CPP, VLLM = "Ollama", "LM Studio", "llama.cpp", "vLLM"
 LOOPBACK: Final = "127.0.0.1"
 CONNECT_S: Final = 10.0
-"""On the same machine a port answers or refuses at once, but this process may be busy importing meanwhile."""
+"""On the same machine a port answers or refuses at once, but this process may be busy with imports."""
 
 
 class UsualServer(NamedTuple):

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from co_tui.agent.permissions.program_options import Given, Use, read_words
 from co_tui.agent.permissions.program_table import TAKES_VALUE, program_of
 from co_tui.settings.permission_rules import BASH, Rule, kept_rule, kept_words
+from co_tui.shell.syntax import commands_in_text
 
 LONGEST_KEPT_CHARS: Final = 160
 """Longer lines are not offered as rules: they would be unreadable in a list."""
@@ -271,9 +272,3 @@ def _is_file(name: str, folders: Sequence[Path]) -> bool:
     if not folders:
         return re.search(r"/|\.[a-z]{1,5}$", name) is not None
     return any(os.path.lexists(folder / name) for folder in folders)
-
-
-def commands_in_text(text: str) -> Iterator[list[str]]:
-    unquoted = re.sub(r"['\"\\]", "", text)  # `r''m` is rm
-    for part in re.split(r"[;&|<>`(){}\n\r]|\$\(", f"{text}\n{unquoted}"):
-        yield [PurePosixPath(word).name or word for word in re.split(r"[\s'\"\\=]+", part) if word]

@@ -22,7 +22,6 @@ from co_tui.agent.permissions.command_kinds import (
 from co_tui.agent.permissions.git_guard import git_only_reads, safe_path
 from co_tui.agent.permissions.judged_words import JudgedWords, Part, examined, rewritten
 from co_tui.agent.permissions.reading_commands import stays_inside
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, Statement, parse
 from co_tui.agent.permissions.verdict import LIKE_AN_OPTION, REFUSED_IN_PLAN, RUN, Rules, Verdict, asked_by, refused_by
 from co_tui.agent.permissions.working_folders import LocatedCommand, expanded, located
 from co_tui.settings.permission_rules import (
@@ -37,6 +36,7 @@ from co_tui.settings.permission_rules import (
     prefix_of,
 )
 from co_tui.settings.rules import AUTO, PLAN
+from co_tui.shell.syntax import NotUnderstood, Redirect, Statement, parse
 
 NOT_READ: Final = "Parts of this line are known only when it runs, so it can only be allowed once."
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from co_tui.agent.permissions.command_lines import judge_line
-from co_tui.agent.permissions.shell_syntax import Statement, parse
 from co_tui.agent.permissions.verdict import (
     LIKE_AN_OPTION,
     MCP_IN_PLAN,
@@ -48,6 +47,7 @@ from co_tui.settings.permission_rules import (
 )
 from co_tui.settings.permission_rules import WEB_SEARCH as SEARCH_RULE
 from co_tui.settings.rules import PLAN, PRESENT_PLAN
+from co_tui.shell.syntax import Statement, parse
 
 _NAMED_BY: Final = {DELEGATE_TOOL: "agent_name", LOAD_SKILL: "id"}
 """The argument that names the agent or the skill."""

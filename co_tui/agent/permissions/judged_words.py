@@ -9,12 +9,12 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
-from co_tui.agent.permissions.command_kinds import HARMLESS_VARIABLES, commands_in_text, unwrapped, wrapped_programs
+from co_tui.agent.permissions.command_kinds import HARMLESS_VARIABLES, unwrapped, wrapped_programs
 from co_tui.agent.permissions.git_guard import GUARDED_ENVIRONMENT
 from co_tui.agent.permissions.reading_commands import FOUND_READERS, Reading, read_by
-from co_tui.agent.permissions.shell_syntax import Piece, Redirect, ShellCommand, Word
 from co_tui.agent.permissions.working_folders import LocatedCommand, expanded
 from co_tui.settings.permission_rules import EDIT, READ
+from co_tui.shell.syntax import Piece, Redirect, ShellCommand, Word, commands_in_text
 
 LONGEST_JUDGED_BYTES: Final = 100_000
 """The system starts no program with a longer argument than 128 KiB."""

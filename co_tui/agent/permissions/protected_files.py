@@ -108,7 +108,7 @@ class ProtectedFiles:
             with os.scandir(path) as entries:
                 return self._read(path, list(entries), changed_ns if settled else -1)
         except OSError:
-            return None  # gone meanwhile, or not readable
+            return None  # gone by now, or not readable
 
     def _read(self, path: str, entries: "list[os.DirEntry[str]]", changed_ns: int) -> _Listing:
         folders, protected, git_parts = [], [], set[str]()

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.program_options import Use, read_words
 from co_tui.agent.permissions.program_table import program_of
-from co_tui.agent.permissions.shell_syntax import NULL_DEVICE
+from co_tui.shell.syntax import NULL_DEVICE
 
 
 class Reading(NamedTuple):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.command_kinds import unwrapped
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, Redirect, ShellCommand, Statement, Word
+from co_tui.shell.syntax import NotUnderstood, Redirect, ShellCommand, Statement, Word
 
 MOST_FOLDERS: Final = 8
 MOST_MATCHES: Final = 5_000

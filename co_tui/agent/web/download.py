@@ -5,9 +5,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 import httpx2
-from pydantic_ai._ssrf import resolve_hostname
-from pydantic_ai._utils import is_text_like_media_type
 
+from co_tui.agent.library_internals import is_text_like_media_type, resolve_hostname
 from co_tui.agent.web.page_address import PageAddress, is_metadata, is_public
 from co_tui.agent.wire.http import page_client
 from co_tui.inert import one_line

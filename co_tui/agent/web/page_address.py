@@ -123,7 +123,7 @@ def _default_port(scheme: str) -> int:
 
 def is_public(ip: str) -> bool:
     """Whether an IP address is one of the public internet, also when it holds an IPv4 address inside of an IPv6 one."""
-    from pydantic_ai._ssrf import is_private_ip  # heavy, and long loaded when a page is fetched
+    from co_tui.agent.library_internals import is_private_ip  # heavy, and long loaded when a page is fetched
 
     found = _ip(ip)
     return found is not None and found.is_global and not is_private_ip(ip) and not is_metadata(ip)
@@ -131,6 +131,6 @@ def is_public(ip: str) -> bool:
 
 def is_metadata(ip: str) -> bool:
     """Whether an IP address is a cloud's service for keys and settings of its machines."""
-    from pydantic_ai._ssrf import is_cloud_metadata_ip
+    from co_tui.agent.library_internals import is_cloud_metadata_ip
 
     return is_cloud_metadata_ip(ip)

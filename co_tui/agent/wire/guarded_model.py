@@ -1,6 +1,7 @@
 """Wrap a model so that its replies are bounded, readable, storable and complete, or raise an error that says why."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields, replace
@@ -8,7 +9,13 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import httpx2
-from pydantic_ai.exceptions import AgentRunError, UserError
+from pydantic_ai.exceptions import (
+    AgentRunError,
+    ModelAPIError,
+    ModelAuthenticationError,
+    ModelRateLimitError,
+    UserError,
+)
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
@@ -35,7 +42,6 @@ from co_tui.agent.wire.model_errors import BadReply, FormRefused, ReplyCutOff, R
 from co_tui.agent.wire.portable_history import portable
 from co_tui.agent.wire.refused_form import RefusedForm
 from co_tui.agent.wire.refused_images import RefusedImages
-from co_tui.agent.wire.refused_search import RefusedSearch
 from co_tui.agent.wire.repaired_arguments import with_repaired_arguments
 from co_tui.events.storable import whole_number
 
@@ -43,6 +49,8 @@ MOST_REPLY_CHARS: Final = 4_000_000
 """About a million tokens, far more than any reply. The library copies the reply with each chunk."""
 SILENCE_S: Final = 600.0
 """How long to wait for the next chunk, unless the request sets a timeout."""
+_ABOUT_SEARCH: Final = re.compile(r"web.?search|google.?search|server.?side.?tool|built-?in.?tool", re.IGNORECASE)
+"""Wording of errors about it: some accounts and models may not use it."""
 
 
 class _Asked(NamedTuple):
@@ -50,6 +58,26 @@ class _Asked(NamedTuple):
 
     messages: list[ModelMessage]
     parameters: ModelRequestParameters
+
+
+class RefusedSearch:
+    """Leaves out the provider's own web search once the provider refused it, so that it cannot end a conversation."""
+
+    def __init__(self) -> None:
+        self._is_refused = False
+
+    def removed_from(self, parameters: ModelRequestParameters) -> ModelRequestParameters:
+        """The parameters without what was refused before."""
+        return replace(parameters, native_tools=[]) if self._is_refused and parameters.native_tools else parameters
+
+    def after(self, error: Exception, parameters: ModelRequestParameters) -> ModelRequestParameters | None:
+        """The parameters to send instead; None when the error is not about the search."""
+        if not isinstance(error, ModelAPIError) or isinstance(error, ModelAuthenticationError | ModelRateLimitError):
+            return None
+        if not parameters.native_tools or not _ABOUT_SEARCH.search(str(error)):
+            return None
+        self._is_refused = True
+        return self.removed_from(parameters)
 
 
 class GuardedModel(WrapperModel):

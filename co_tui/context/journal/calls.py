@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of, program_of, run_of, runs_of
-from co_tui.context.journal.shell_commands import Simple, is_file_name, read_command
 from co_tui.context.journal.shell_files import Change, changes_of, patched_files, reads_of
 from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, objects_in
 from co_tui.inert import one_line
+from co_tui.shell.programs import Simple, is_file_name, read_command
 
 HEAD_CHARS: Final = 200
 _VALUE_CHARS: Final = 80

@@ -30,10 +30,10 @@ NEIGHBOUR: Final = 0.1
 LINE_COST: Final = 1
 GAP_COST: Final = 2
 NOTABLE: Final = 1.3
-CONCLUSION_ALONE: Final = 1.0
-STEP_ALONE: Final = 0.3
+CONCLUSION_WEIGHT: Final = 1.0
+STEP_WEIGHT: Final = 0.3
 """The value of an entry apart from the names in it."""
-MISHAP_ALONE: Final = 3.0
+FAILED_STEP_WEIGHT: Final = 3.0
 """The same for a step that failed."""
 SPENT: Final = 0.01
 """Of the budget: stop when less than this is left."""
@@ -203,13 +203,13 @@ class Chooser:
         _, names, is_notable = candidate.weighed[place]
         worth = self._names_worth(names) + candidate.gains.get(place, 0.0)
         if candidate.head.kind is Kind.SAID and (place == 0 or is_notable):
-            worth += CONCLUSION_ALONE
+            worth += CONCLUSION_WEIGHT
         if not candidate.is_open:
             worth += self._names_worth(candidate.head_names)
         return worth * (NOTABLE if is_notable else 1.0) / self._cost(candidate, place)
 
     def _head_worth(self, candidate: Candidate) -> float:
-        alone = MISHAP_ALONE if candidate.head.outcome else STEP_ALONE
+        alone = FAILED_STEP_WEIGHT if candidate.head.outcome else STEP_WEIGHT
         return (self._names_worth(candidate.head_names) + alone) / max(1, candidate.head_cost)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from co_tui.context.journal.shell_commands import PYTHON, Simple, arguments
+from co_tui.shell.programs import PYTHON, Simple, arguments
 
 _SETUP: Final = frozenset((
     "cd", "pushd", "popd", "export", "source", ".", "set", "echo", "printf", "true", ":", "sleep", "mkdir", "wait",

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from co_tui.context.journal.command_runs import ANSWERS_WITH_ONE, READERS, WRITE, program_of
 from co_tui.context.journal.errors import bounded, complaints, error_lines, first_line, prints_error
-from co_tui.context.journal.shell_commands import Simple
 from co_tui.events.tool_wording import FAILED, INTERRUPTED
+from co_tui.shell.programs import Simple
 
 PRINTED_AN_ERROR: Final = "printed an error"
 _ENDS_CHARS: Final = 1_500

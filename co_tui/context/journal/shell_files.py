@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, NamedTuple
 
-from co_tui.context.journal.shell_commands import PYTHON, Simple, arguments, is_file_name
+from co_tui.shell.programs import PYTHON, Simple, arguments, is_file_name
 
 _PATCHED: Final = re.compile(
     r"^(?:\+\+\+ (?:b/)?(?!/dev/null)([^\t\n]+)|\*\*\* (?:Add|Update|Delete) File: (.+)|\*\*\* Move to: (.+))",

@@ -77,7 +77,7 @@ def shown_lines(
         cleaned = clean(line)
         if is_empty(cleaned) or (in_head and cleaned.strip() in in_head):
             continue
-        is_open = is_lone(cleaned) or (is_left_out is not None and is_left_out(cleaned))
+        is_open = is_single_word(cleaned) or (is_left_out is not None and is_left_out(cleaned))
         if not is_open:
             shown.append(ShownLine(LinePosition(message, part, number), cleaned, before))
         before = number
@@ -99,7 +99,7 @@ def is_empty(line: str) -> bool:
     return not _WORD.search(bare) or bool(_ENVELOPE.fullmatch(bare))
 
 
-def is_lone(line: str) -> bool:
+def is_single_word(line: str) -> bool:
     """Whether a line is a single word or number, which says nothing without its place."""
     if _IDEOGRAM.search(line):
         return len(_IDEOGRAM.findall(line)) < 4

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context.journal.choose_lines import Candidate
 from co_tui.context.journal.conclusions import announces
 from co_tui.context.journal.entries import Head, Kind, Place
-from co_tui.context.journal.shown_lines import ShownLine, clean, is_empty, is_lone, shown_lines
+from co_tui.context.journal.shown_lines import ShownLine, clean, is_empty, is_single_word, shown_lines
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.transcript_lines import MODEL, USER, transcript_parts
@@ -109,7 +109,7 @@ def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()
         if position.message not in gone or position.message in but:
             continue
         text = clean(excerpt.text)
-        if is_empty(text) or is_lone(text) or (excerpt.by == MODEL and announces(text)):
+        if is_empty(text) or is_single_word(text) or (excerpt.by == MODEL and announces(text)):
             continue
         head = sources.head_of(position[:2], excerpt.by, excerpt.text)
         if text.strip() not in head.text:

@@ -174,10 +174,12 @@ class PlanChanged(Logged):
     steps: tuple[Json, ...]
     """All steps in order, each with its `text` and its `state`."""
 
+    @property
+    def _done(self) -> int:
+        return sum(step.get("state") in ("done", "completed") for step in self.steps)
+
     def timeline_text(self) -> str:
-        done = sum(step.get("state") in ("done", "completed") for step in self.steps)
-        return f"plan changed\n{done} of {counted(len(self.steps), 'step')} done"
+        return f"plan changed\n{self._done} of {counted(len(self.steps), 'step')} done"
 
     def export_entry(self) -> ExportEntry:
-        done = sum(step.get("state") in ("done", "completed") for step in self.steps)
-        return ExportEntry(f"Plan · {done} of {len(self.steps)}", plan_lines(self.steps))
+        return ExportEntry(f"Plan · {self._done} of {len(self.steps)}", plan_lines(self.steps))

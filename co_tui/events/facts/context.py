@@ -352,7 +352,7 @@ class Pin(Logged):
         return f"{counted(len(self.messages), 'message')} {'pinned' if self.pinned else 'unpinned'}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"{counted(len(self.messages), 'message')} {'pinned' if self.pinned else 'unpinned'}")
+        return ExportEntry(self.timeline_text())
 
 
 class Clear(Logged):

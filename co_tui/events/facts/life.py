@@ -112,7 +112,7 @@ class SessionPinned(Logged):
         return "session pinned" if self.pinned else "session unpinned"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"Session {'pinned' if self.pinned else 'unpinned'}")
+        return ExportEntry(self.timeline_text().capitalize())
 
 
 class SessionTrashed(Logged):

@@ -101,14 +101,13 @@ class Approvals:
         return None if decided.approved else ToolDenied(_refusal(asked.tool, decided))
 
     def asked_before(self, call_id: str) -> HookedCall | None:
-        """What hooks decided about a call whose question is pending from before."""
         if (asked := self._pending(call_id)) is None:
             return None
         arguments = dict(asked.arguments) if asked.is_changed else None
         return HookedCall(asked.hook or "", asked.hook_reason, arguments)
 
     def _pending(self, call_id: str) -> ApprovalRequested | None:
-        """The logged question about a call. One of another machine is asked anew, after the hooks of this one."""
+        """The logged question about a call. One of another machine is asked again, after the hooks of this one."""
         pending = _pending_of(self._recorder.state, self._agent)
         return next((each for each in pending if each.call_id == storable_text(call_id) and each.mark), None)
 

@@ -75,13 +75,13 @@ def _of(limit: float) -> str:
 
 async def _today(host: CommandHost) -> str:
     """What all sessions cost today, from the log."""
-    from co_tui.session.turns.spending import today_begun
+    from co_tui.session.turns.spending import start_of_today
 
     launch = host.launch
 
     def read() -> float:
         with launch.store.reading() as reading:
-            return reading.spent_since(today_begun())
+            return reading.spent_since(start_of_today())
 
     spent = await asyncio.to_thread(read)
     return f"today         {money(spent)} in all sessions{_of(launch.settings.max_daily_cost)}"

@@ -4,6 +4,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -193,7 +194,8 @@ class _Work:
         # What is in a folder comes before the folder: a longer path is never above a shorter one.
         for path in sorted(gone, key=len, reverse=True):
             if self._now[path].is_folder:
-                self._leave_nonempty(path)
+                with suppress(OSError):  # something else is in it; a file in its place then fails
+                    self._opened.remove_folder(path)
             else:
                 self._attempt(path, self._opened.remove)
         there = [path for path in sorted(changed) if path in self._target]
@@ -207,14 +209,6 @@ class _Work:
         """Whether it is not in the target, or is a folder in only one of the two."""
         wanted = self._target.get(path)
         return wanted is None or wanted.is_folder != self._now[path].is_folder
-
-    def _leave_nonempty(self, path: str) -> None:
-        """Remove a folder, unless something that is not covered is in it."""
-        try:
-            self._opened.remove_folder(path)
-        except OSError:
-            if path in self._target:
-                self._failed.append(path)
 
     def _write(self, paths: Sequence[str]) -> None:
         entries = [self._target[path] for path in paths]

@@ -12,8 +12,8 @@ from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool
 from pydantic_ai_harness.shell import Shell, ShellToolset
-from pydantic_ai_harness.shell._jobs import Job
 
+from co_tui.agent.library_internals import Job
 from co_tui.agent.permissions.sandbox import refusal_in
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.session.approvals.permissions import Permissions

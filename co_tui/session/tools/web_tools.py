@@ -11,9 +11,8 @@ from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.agent.web.download import Downloader, PageUnavailable
 from co_tui.agent.web.fetch import Page, PageFetcher
-from co_tui.agent.web.native_search import native_search
 from co_tui.agent.web.page_address import AddressRefused, PageAddress, read_address
-from co_tui.agent.web.search_server import RESULTS, search
+from co_tui.agent.web.search import RESULTS, native_search, search
 from co_tui.agent.wire.http import NoAnswer
 from co_tui.events.tool_calls import WEB_FETCH
 from co_tui.session.approvals.permissions import Permissions

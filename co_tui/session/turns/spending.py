@@ -26,7 +26,7 @@ READ_AGAIN_S: Final = 60.0
 """How long the sum of other sessions is used before it is read again."""
 
 
-def today_begun() -> str:
+def start_of_today() -> str:
     """Midnight here, as times are written in the log."""
     # Without a zone until the end: the offset of midnight may differ from the present one.
     return written(datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).astimezone())
@@ -43,6 +43,8 @@ class Limit(NamedTuple):
     what: str
     spent: float
     most: float
+    day: str = ""
+    """For a limit that begins again each day."""
 
     @property
     def amounts(self) -> str:
@@ -54,7 +56,7 @@ class Spending:
 
     def __init__(self, store: Store, recorder: Recorder) -> None:
         self._store, self._recorder = store, recorder
-        self._warned: set[tuple[str, float]] = set()
+        self._warned: set[tuple[object, ...]] = set()
         self._day = ""
         self._day_cost = self._own_then = 0.0
         """The day's sum when it was read, and what this session had spent by then."""
@@ -74,14 +76,15 @@ class Spending:
                     f"Raise the limit with /config {limit.setting} DOLLARS."
                 )
             if limit.spent >= limit.most * CLOSE:
-                await self._warn("spending_close", f"Close to the limit: {limit.amounts}.", limit.most)
+                about = (limit.setting, limit.most, limit.day)
+                await self._warn("spending_close", f"Close to the limit: {limit.amounts}.", about)
         await self._warn_if_unpriced(limits[0].setting)
 
     def _limits(self, settings: Settings) -> Iterator[Limit]:
         if settings.max_session_cost:
             yield Limit("max_session_cost", "this session has", self._own, settings.max_session_cost)
         if settings.max_daily_cost:
-            yield Limit("max_daily_cost", "today's sessions have", self._today, settings.max_daily_cost)
+            yield Limit("max_daily_cost", "today's sessions have", self._today, settings.max_daily_cost, self._day)
 
     @property
     def _own(self) -> float:
@@ -93,7 +96,7 @@ class Spending:
 
     async def _read_day(self) -> None:
         """Read the day's sum of all sessions, now and then: other processes spend, too."""
-        day = today_begun()
+        day = start_of_today()
         if day != self._day or time.monotonic() - self._read_at > READ_AGAIN_S:
             own = self._own
             self._day_cost = await asyncio.to_thread(self._spent_since, day)
@@ -109,9 +112,10 @@ class Spending:
         if usage is None or usage.input_tokens is None or usage.cost is not None or runs_locally(usage.model):
             return
         what = f"{setting} does not count {one_line(short_name(usage.model), 60)}: its price is unknown."
-        await self._warn("unpriced", what, 0.0)
+        await self._warn("unpriced", what)
 
-    async def _warn(self, kind: str, what: str, most: float) -> None:
-        if (kind, most) not in self._warned:
-            self._warned.add((kind, most))
+    async def _warn(self, kind: str, what: str, about: tuple[object, ...] = ()) -> None:
+        """Once for each kind and what it is about."""
+        if (kind, *about) not in self._warned:
+            self._warned.add((kind, *about))
             await self._recorder.record(SessionError(what=what, kind=kind, outcome="continuing"))

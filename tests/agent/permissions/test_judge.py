@@ -3,6 +3,7 @@
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,13 +31,13 @@ def judged(folder: Path, line: str, *rules: str, mode: str = "ask", tool: str = 
     return verdict(folder, tool, {"command": line}, *rules, mode=mode)
 
 
-def verdict(folder: Path, tool: str, arguments: dict[str, str], *rules: str, mode: str = "ask") -> Verdict:
+def verdict(folder: Path, tool: str, arguments: dict[str, str], *rules: str, mode: str = "ask", **more: Any) -> Verdict:
     """Rules are allowed unless they begin with another effect, as in `deny Bash(curl:*)`."""
     written = []
     for text in rules:
         effect: Effect = "ask" if text.startswith("ask ") else "deny" if text.startswith("deny ") else "allow"
         written.append(RuleInForce(effect, parse_rule(text.removeprefix(f"{effect} ")), "test"))
-    judge = Judge(folder=folder, home=folder.parent / "home", environ={"PATH": os.environ["PATH"]})
+    judge = Judge(folder=folder, home=folder.parent / "home", environ={"PATH": os.environ["PATH"]}, **more)
     return judge.verdict(tool, arguments, mode, written)
 
 
@@ -314,6 +315,22 @@ def test_a_server_tool_is_allowed_by_its_name(folder: Path) -> None:
 
 def fetched(folder: Path, url: str, *rules: str, mode: str = "ask") -> Verdict:
     return verdict(folder, "web_fetch", {"url": url}, *rules, mode=mode)
+
+
+@pytest.mark.parametrize(
+    ("rules", "marked", "why"),
+    [
+        ([], True, "no rule allows mcp__shop__look"),
+        (["mcp__shop"], False, "MCP server shop does not mark it as read-only"),
+        (["mcp__shop", "ask mcp__shop__look"], True, "no rule allows mcp__shop__look"),
+        (["mcp__shop"], True, ""),
+    ],
+)
+def test_a_server_tool_in_plan_mode_needs_a_rule_and_its_servers_mark(
+    folder: Path, rules: list[str], marked: bool, why: str
+) -> None:
+    found = verdict(folder, "mcp__shop__look", {}, *rules, mode="plan", is_read_only=lambda tool: marked)
+    assert (found.action == "run") is not bool(why) and why in found.reason
 
 
 def test_a_page_is_asked_about_by_its_domain(folder: Path) -> None:

@@ -18,11 +18,9 @@ from pydantic_ai.providers.google import GoogleProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
 from co_tui.agent.delegates import _ProviderTools, delegate_of
-from co_tui.agent.web.native_search import has_native_search
-from co_tui.agent.web.search_server import search
-from co_tui.agent.wire.guarded_model import GuardedModel
+from co_tui.agent.web.search import has_native_search, search
+from co_tui.agent.wire.guarded_model import GuardedModel, RefusedSearch
 from co_tui.agent.wire.http import NoAnswer
-from co_tui.agent.wire.refused_search import RefusedSearch
 from co_tui.session.session import Session
 from co_tui.settings import AgentFile
 from co_tui.settings.permission_rules import RuleInForce, parse_rule

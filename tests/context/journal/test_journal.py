@@ -10,7 +10,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact.offline_summary import sources_of, summarise_offline
 from co_tui.context.journal.journal import rewritten
-from co_tui.context.journal.shown_lines import is_lone, shown_lines
+from co_tui.context.journal.shown_lines import is_single_word, shown_lines
 from co_tui.context.measure.count import estimate_text
 from tests.support.journal_talks import answer, called, prompt, ran, task_for
 
@@ -111,7 +111,7 @@ def test_what_says_nothing_is_left_out() -> None:
     output = "<returncode>0</returncode>\n<output>\n{\n-----\n  ^^^^\nthe one_line that says something\n}\n</output>"
     lines = told(*ran("cat a.json", output)).splitlines()
     assert lines[:2] == ["- $ cat a.json", "    the one_line that says something"]
-    assert not [line for line in lines[1:] if line.strip() != "…" and "also:" not in line and is_lone(line)]
+    assert not [line for line in lines[1:] if line.strip() != "…" and "also:" not in line and is_single_word(line)]
 
 
 def test_colours_and_control_characters_do_not_come_along() -> None:

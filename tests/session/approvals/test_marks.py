@@ -295,3 +295,17 @@ def test_rules_of_other_machines_are_reported_once(marks: Marks, tmp_path: Path)
     assert kept.report_unmarked() == [test] and kept.unmarked() == [make, test]
     kept.add(make)
     assert kept.rules() == [make] and kept.report_unmarked() == [] and list(kept.everywhere()) == [str(tmp_path)]
+
+
+def test_rules_of_one_project_are_limited_and_leave_those_of_another_alone(
+    marks: Marks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_tui.session.approvals.kept_approvals.MOST_RULES", 3)
+    one, two = (KeptApprovals(tmp_path / "approvals.json", tmp_path / name, marks) for name in ("one", "two"))
+    two.add(parse_rule("Bash(make two)"))
+    for n in range(5):
+        one.add(parse_rule(f"Bash(make {n})"))
+    assert list(map(str, one.rules())) == ["Bash(make 2)", "Bash(make 3)", "Bash(make 4)"]
+    assert list(map(str, two.rules())) == ["Bash(make two)"]
+    one.remove_all()
+    assert one.rules() == [] and [list(map(str, each)) for each in one.everywhere().values()] == [["Bash(make two)"]]

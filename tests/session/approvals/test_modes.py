@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import ApprovalDecided, ModeChange, PlanChanged
-from co_tui.session.approvals.modes import ModeRefused
+from co_tui.session.approvals.modes import ModeRefused, begin_in_mode, switch_mode
 from co_tui.session.approvals.questions import PLAN_NOT_ACCEPTED, Approval, Unattended
 from co_tui.session.session import Session
 from tests.support.approving import YES, Person, left, log_of
 from tests.support.environments import facts
+from tests.support.kept_folders import KeptFolder
 from tests.support.sandbox import needs_bwrap
 from tests.support.working import Working, repository, working_in
 
@@ -217,6 +218,13 @@ async def test_neither_edits_nor_auto_in_the_home_folder(
     assert plan.modes == ("ask", "plan") and write.tool == "write_file", "an accepted plan goes on in mode ask"
     assert changes(environment, session) == [("ask", "plan"), ("plan", "ask")]
     await left(environment, session)
+
+
+async def test_a_session_whose_mode_is_refused_on_return_continues_in_ask(tmp_path: Path) -> None:
+    recorder = KeptFolder(tmp_path).recorder
+    await switch_mode(recorder, "edits", at_home=False)
+    assert "home folder" in await begin_in_mode(recorder, "edits", at_home=True)
+    assert recorder.state.mode == "ask"
 
 
 async def test_a_folder_below_the_home_folder_has_all_modes(

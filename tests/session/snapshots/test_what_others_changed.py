@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from co_tui.session.snapshots.file_restores import Consent
+from co_tui.session.snapshots import file_restores
+from co_tui.session.snapshots.file_restores import Consent, RestoreRefused
 from co_tui.session.snapshots.journal import JOURNAL_FILE
 from co_tui.session.snapshots.open_folder import OpenFolder
 from tests.support.kept_folders import KeptFolder, git, remove, write
@@ -89,6 +90,34 @@ async def test_what_cannot_be_written_is_listed_and_asked_about_the_next_time(
     assert "1 file restored. Not restored (just changed, or not writable): a, c, d." in restored.sentence()
     plan = await kept.restores.plan_rewind(turn)
     assert plan is not None and plan.by_others == ("d",) and plan.paths == ["a", "c", "d"]
+
+
+async def test_a_file_put_into_a_folder_that_a_file_would_replace_is_a_failure(kept: KeptFolder) -> None:
+    write("a", "first")(kept.folder)
+    turn = await kept.turn(_replaced)
+    plan = await kept.restores.plan_rewind(turn)
+    assert plan is not None
+    write("a/c", "hand")(kept.folder)  # after the plan was made
+    restored = await kept.restores.restore(plan, Consent())
+    assert list(restored.failed) == ["a"] and kept.content["a/c"][2] == b"hand"
+
+
+async def test_a_restore_that_broke_off_is_completed_and_names_what_changed_since(
+    kept: KeptFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        write(name, "1")(kept.folder)
+    turn = await kept.turn(write("a", "2"), write("b", "2"), write("c", "2"))
+    with monkeypatch.context() as broken, pytest.raises(RestoreRefused, match="Reopen the session"):
+        broken.setattr(file_restores, "carry_out", lambda *_: Path("/nowhere").stat())
+        await kept.rewind(turn)
+    write("a", "hand")(kept.folder)
+    kept.open()
+    assert await kept.restores.recover() == (
+        "An interrupted restore is now complete. Changed since then and left as they are: a."
+    )
+    assert {name: content[2] for name, content in kept.content.items()} == {"a": b"hand", "b": b"1"}
+    assert await kept.restores.recover() == ""
 
 
 async def test_what_two_sessions_change_in_the_same_time_is_asked_about(kept: KeptFolder) -> None:

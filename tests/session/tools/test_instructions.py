@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai_harness.repo_context._loader import ContextFile
+from pydantic_ai_harness.repo_context import ContextFile
 
 from co_tui.session.session import Session
 from co_tui.session.tools.folder.instruction_imports import DEEPEST, InstructionImports, imports_in

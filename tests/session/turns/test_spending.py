@@ -190,7 +190,7 @@ def test_today_begins_at_midnight_on_the_days_of_a_clock_change(
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:
-        assert spending.today_begun().startswith(f"2026-{month:02}-{begun}")
+        assert spending.start_of_today().startswith(f"2026-{month:02}-{begun}")
     finally:
         monkeypatch.undo()
         time.tzset()

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.exceptions import ToolFailed
 
-from co_tui.agent.permissions.shell_syntax import parse
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.cli.arguments import parse as parse_arguments
 from co_tui.events import Event, SessionResume
@@ -38,6 +37,7 @@ from co_tui.session.workplace.host.host_workplace import HostWorkplace, connect
 from co_tui.session.workplace.host.link import HostLink
 from co_tui.session.workplace.host.values import decoded, encoded
 from co_tui.settings.permission_rules import Rule, RuleInForce
+from co_tui.shell.syntax import parse
 from tests.support.ssh_host import SshHost, stand_in_host
 
 

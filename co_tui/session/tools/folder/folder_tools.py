@@ -16,10 +16,9 @@ from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.workspaces import WorkspaceError
-from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem
-from pydantic_ai_harness.filesystem._content import Replacement, apply_replacements
-from pydantic_ai_harness.filesystem._toolset import FileSystemToolset, _recoverable, _Scope
+from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem, FileSystemToolset, Replacement
 
+from co_tui.agent.library_internals import Scope, apply_replacements, recoverable
 from co_tui.folder_files import Entry, FolderWalk
 from co_tui.paths import is_inside, path_text
 from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
@@ -45,7 +44,7 @@ ToolMethod = TypeVar("ToolMethod", bound=Callable[..., Awaitable[str]])
 
 def _retryable(method: ToolMethod) -> ToolMethod:
     """Return correctable errors to the model, with the harness's wording."""
-    return cast(ToolMethod, _recoverable(cast(Any, method)))
+    return cast(ToolMethod, recoverable(cast(Any, method)))
 
 
 Wanted = Callable[[], bool]
@@ -65,12 +64,12 @@ class _Area(NamedTuple):
     """Outside of the session's folder: what may be read."""
 
 
-def _area(scope: _Scope, folder: str, resolved: str) -> _Area:
+def _area(scope: Scope, folder: str, resolved: str) -> _Area:
     root, allows = Path(scope.bounds.root), scope.allows if isinstance(scope, OutsideScope) else None
     return _Area(Path(folder), root, _prefix(scope, resolved), posixpath.relpath(folder, root), allows)
 
 
-def _prefix(scope: _Scope, resolved: str) -> str:
+def _prefix(scope: Scope, resolved: str) -> str:
     return resolved if isinstance(scope, OutsideScope) else posixpath.relpath(resolved, scope.bounds.cwd)
 
 
@@ -81,17 +80,17 @@ class FolderToolset(FileSystemToolset[Any]):
     outside: OutsideReader | None = None
     seen: SeenFiles | None = None
 
-    async def _scope_of(self, scope: _Scope, path: str) -> tuple[_Scope, str]:
+    async def _scope_of(self, scope: Scope, path: str) -> tuple[Scope, str]:
         """Where a path is read, and the path there: by a rule also outside of the folder."""
         return (scope, path) if self.outside is None else await scope_for(scope, path, self.outside)
 
-    async def _read_target(self, scope: _Scope, resolved: str) -> bytes:
+    async def _read_target(self, scope: Scope, resolved: str) -> bytes:
         if isinstance(scope, OutsideScope):
             return await scope.read(resolved)
         return await super()._read_target(scope, resolved)
 
     @_retryable
-    async def _list_directory(self, scope: _Scope, ctx: RunContext[Any] | None, path: str = ".") -> str:
+    async def _list_directory(self, scope: Scope, ctx: RunContext[Any] | None, path: str = ".") -> str:
         scope, path = await self._scope_of(scope, path)
         resolved, real = await self._safe_resolve_real(scope, path, check_allowed=False)
         try:
@@ -110,7 +109,7 @@ class FolderToolset(FileSystemToolset[Any]):
     @_retryable
     async def _search_files(
         self,
-        scope: _Scope,
+        scope: Scope,
         ctx: RunContext[Any] | None,
         pattern: str,
         *,
@@ -161,7 +160,7 @@ class FolderToolset(FileSystemToolset[Any]):
 
     @_retryable
     async def _find_files(
-        self, scope: _Scope, ctx: RunContext[Any] | None, pattern: str, *, path: str = ".", files_only: bool = False
+        self, scope: Scope, ctx: RunContext[Any] | None, pattern: str, *, path: str = ".", files_only: bool = False
     ) -> str:
         if posixpath.isabs(pattern):
             raise ValueError(f"Pattern {pattern!r} must be relative to the search path, not absolute.")
@@ -212,7 +211,7 @@ class FolderToolset(FileSystemToolset[Any]):
     @_retryable
     async def _write_file(
         self,
-        scope: _Scope,
+        scope: Scope,
         ctx: RunContext[Any] | None,
         path: str,
         content: str,
@@ -228,7 +227,7 @@ class FolderToolset(FileSystemToolset[Any]):
 
     async def _edit_file(
         self,
-        scope: _Scope,
+        scope: Scope,
         ctx: RunContext[Any] | None,
         path: str,
         replacements: Sequence[Replacement],
@@ -248,7 +247,7 @@ class FolderToolset(FileSystemToolset[Any]):
             raise ModelRetry(f"{refused.message} {near}".rstrip()) from refused
 
     @asynccontextmanager
-    async def _changing(self, scope: _Scope, real: str) -> AsyncGenerator[None]:
+    async def _changing(self, scope: Scope, real: str) -> AsyncGenerator[None]:
         """While no other call changes the file: note what it was before and is after."""
         async with super()._changing(scope, real):
             if isinstance(scope.given, TrialFolder):
@@ -266,7 +265,7 @@ class FolderToolset(FileSystemToolset[Any]):
 
     @_retryable
     async def _read_file(
-        self, scope: _Scope, ctx: RunContext[Any] | None, path: str, *, offset: int = 0, limit: int | None = None
+        self, scope: Scope, ctx: RunContext[Any] | None, path: str, *, offset: int = 0, limit: int | None = None
     ) -> Any:
         """Notes what the model sees; of a part, the whole file."""
         scope, path = await self._scope_of(scope, path)
@@ -335,7 +334,7 @@ class FolderFiles(FileSystem[Any]):
         return self._toolset
 
 
-async def _content(scope: _Scope, real: str) -> bytes | None:
+async def _content(scope: Scope, real: str) -> bytes | None:
     """A file's bytes; None if there is none, or if it cannot be read."""
     try:
         return await scope.workspace.read_bytes(real)

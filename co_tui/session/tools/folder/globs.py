@@ -5,8 +5,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from pydantic_ai_harness.filesystem._matching import glob_match, glob_parts
-
+from co_tui.agent.library_internals import glob_match, glob_parts
 from co_tui.folder_files import Entry
 
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")

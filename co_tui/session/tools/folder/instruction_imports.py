@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from pydantic_ai_harness.repo_context._loader import ContextFile
+from pydantic_ai_harness.repo_context import ContextFile
 
 from co_tui.inert import one_line
 from co_tui.session.tools.folder.project_texts import Texts

@@ -6,11 +6,13 @@ import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
-from pydantic_ai_harness.filesystem._toolset import _MAX_READ_FILE_BYTES, _contains, _Scope
-
+from co_tui.agent.library_internals import Scope
 from co_tui.paths import read_small_bytes
 
+MOST_BYTES: Final = 64 << 20
+"""As for files in the folder."""
 Allows = Callable[[Path], bool]
 """Whether a rule lets a resolved path be read."""
 OutsideReader = Callable[[], Allows]
@@ -18,7 +20,7 @@ OutsideReader = Callable[[], Allows]
 
 
 @dataclass
-class OutsideScope(_Scope):
+class OutsideScope(Scope):
     """A folder that is read by a rule; its root is the folder itself."""
 
     allows: Allows
@@ -27,17 +29,17 @@ class OutsideScope(_Scope):
         """The content of a file. A link that took its place is refused. Raises `PermissionError`."""
         root = Path(self.bounds.root)
         try:
-            return await asyncio.to_thread(read_small_bytes, path, _MAX_READ_FILE_BYTES, inside=root)
+            return await asyncio.to_thread(read_small_bytes, path, MOST_BYTES, inside=root)
         except OSError as error:
             raise PermissionError(f"{path} cannot be read: {error.strerror or error}.") from error
 
 
-async def scope_for(scope: _Scope, path: str, outside: OutsideReader) -> tuple[_Scope, str]:
+async def scope_for(scope: Scope, path: str, outside: OutsideReader) -> tuple[Scope, str]:
     """Where a path is read, and the path there: the session's folder, unless a rule allows a path outside of it."""
     named = str(Path.home() / path[2:]) if path.startswith("~/") else path
     resolved = await scope.workspace.resolve(named, base=scope.bounds.cwd)
     real = await asyncio.to_thread(os.path.realpath, resolved)
-    if _contains(scope.bounds.root, real):
+    if Path(real).is_relative_to(scope.bounds.root):
         return scope, path
     allows = await asyncio.to_thread(outside)
     if not await asyncio.to_thread(allows, Path(real)):

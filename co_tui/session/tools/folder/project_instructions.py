@@ -14,14 +14,9 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ToolCallPart, ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.workspaces import Workspace, WorkspaceError
-from pydantic_ai_harness.repo_context import RepoContext
-from pydantic_ai_harness.repo_context._loader import (
-    ContextFile,
-    discover_instruction_files,
-    find_dir_context_file,
-    render_context_file,
-)
+from pydantic_ai_harness.repo_context import ContextFile, RepoContext
 
+from co_tui.agent.library_internals import discover_instruction_files, find_dir_context_file, render_context_file
 from co_tui.events.stored_messages import text_of
 from co_tui.events.tool_calls import changed_paths
 from co_tui.session.state.session_state import SessionState

@@ -9,7 +9,7 @@ from typing import Any, Final, NotRequired
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
 from pydantic_ai.tools import RunContext
 from pydantic_ai.workspaces import Workspace, WorkspaceError
-from pydantic_ai_harness.filesystem._toolset import FileSystemToolset
+from pydantic_ai_harness.filesystem import FileSystemToolset
 from typing_extensions import TypedDict
 
 from co_tui.session.tools.folder.trial_folder import TrialFolder

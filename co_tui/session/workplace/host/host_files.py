@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic_ai.tools import RunContext
 from pydantic_ai.workspaces import FileEntry, SupportsFilesystem, SupportsRealpath, WorkspaceError
-from pydantic_ai_harness.filesystem._toolset import FileSystemToolset, _Scope
+from pydantic_ai_harness.filesystem import FileSystemToolset
 
+from co_tui.agent.library_internals import Scope
 from co_tui.agent.permissions.verdict import reading_only
 from co_tui.inert import inert
 from co_tui.session.tools.after_edit import note_written
@@ -68,15 +69,15 @@ def _entry(said: Any) -> FileEntry:
 class HostFileTools(FolderToolset):
     """Lists, finds and searches with the harness's commands, which run there. Rules allow no file outside."""
 
-    async def _scope_of(self, scope: _Scope, path: str) -> tuple[_Scope, str]:
+    async def _scope_of(self, scope: Scope, path: str) -> tuple[Scope, str]:
         return scope, path
 
-    async def _list_directory(self, scope: _Scope, ctx: RunContext[Any] | None, path: str = ".") -> str:
+    async def _list_directory(self, scope: Scope, ctx: RunContext[Any] | None, path: str = ".") -> str:
         return await FileSystemToolset._list_directory(self, scope, ctx, path)
 
     async def _search_files(
         self,
-        scope: _Scope,
+        scope: Scope,
         ctx: RunContext[Any] | None,
         pattern: str,
         *,
@@ -89,7 +90,7 @@ class HostFileTools(FolderToolset):
             )
 
     async def _find_files(
-        self, scope: _Scope, ctx: RunContext[Any] | None, pattern: str, *, path: str = ".", files_only: bool = False
+        self, scope: Scope, ctx: RunContext[Any] | None, pattern: str, *, path: str = ".", files_only: bool = False
     ) -> str:
         with reading_only():
             return await FileSystemToolset._find_files(self, scope, ctx, pattern, path=path, files_only=files_only)

@@ -7,7 +7,6 @@ from typing import Any, Final
 from pydantic_ai.exceptions import ToolFailed
 
 from co_tui.agent.permissions.judge import Judge
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, Statement, parse
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, READING_TOOLS
 from co_tui.events.tool_calls import changed_paths
@@ -16,6 +15,7 @@ from co_tui.session.approvals.marks import is_narrow
 from co_tui.session.workplace.host.address import HostUnreachable
 from co_tui.session.workplace.host.link import SessionLink
 from co_tui.settings.permission_rules import BASH, EDIT, LONGEST_RULE_CHARS, READ, Rule, RuleInForce
+from co_tui.shell.syntax import NotUnderstood, Statement, parse
 
 NOT_JUDGED: Final = "The other host could not judge it, so it can only be allowed once."
 AGAIN: Final = "The next call connects again."

@@ -6,11 +6,11 @@ Only these types are read back, each with the fields it has: what comes from the
 from collections.abc import Mapping
 from typing import Any, Final
 
-from co_tui.agent.permissions.shell_syntax import Compound, Piece, Redirect, ShellCommand, Word
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.session.snapshots.entries import FileEntry, Uncovered
 from co_tui.session.snapshots.journal import Line
 from co_tui.settings.permission_rules import Rule, RuleInForce
+from co_tui.shell.syntax import Compound, Piece, Redirect, ShellCommand, Word
 
 TYPES: Final[Mapping[str, Any]] = {
     each.__name__: each

@@ -24,7 +24,6 @@ from co_tui.agent.permissions.git_guard import git_variables, guarded_environmen
 from co_tui.agent.permissions.git_state import changed_files
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.sandbox import Sandbox, can_hide_processes, sandbox_failure
-from co_tui.agent.permissions.shell_syntax import NotUnderstood
 from co_tui.paths import Paths, ensure_dir, is_inside
 from co_tui.session.checkout import repository_of
 from co_tui.session.processes.process_guard import MARK
@@ -40,6 +39,7 @@ from co_tui.session.workplace.host.program.remote_snapshots import RemoteSnapsho
 from co_tui.session.workplace.host.values import decoded, encoded
 from co_tui.session.workplace.listed_files import find_files
 from co_tui.settings.permission_rules import RuleInForce
+from co_tui.shell.syntax import NotUnderstood
 
 LARGEST_BYTES: Final = 64_000_000
 """Of one request or answer."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from co_tui.agent.permissions.shell_syntax import NotUnderstood, commands_in, parse
+from co_tui.shell.syntax import NotUnderstood, commands_in, parse
 
 
 def words(line: str) -> list[list[str] | None]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def parse(line: str) -> Statement:
         raise NotUnderstood
     try:
         source = line.encode("utf-8", "surrogateescape")
-        root = _parser().parse(source).root_node
+        root = tree_of(source)
         if root.has_error:
             raise NotUnderstood
         reader = _Reader(source)
@@ -127,6 +128,11 @@ def parse(line: str) -> Statement:
         return reader.program(root)
     except (UnicodeError, RecursionError):  # invalid characters, or nested too deeply
         raise NotUnderstood from None
+
+
+def tree_of(source: bytes) -> "Node":
+    """The tree of any text; what is not a shell's is in it as errors."""
+    return _parser().parse(source).root_node
 
 
 @cache
@@ -358,3 +364,10 @@ def commands_in(statement: Statement) -> Iterator[ShellCommand]:
     for word in words:
         for inner in word.substitutions:
             yield from commands_in(inner)
+
+
+def commands_in_text(text: str) -> Iterator[list[str]]:
+    """Whatever could be a command in a text that is not understood: after operators, in substitutions and quotes."""
+    unquoted = re.sub(r"['\"\\]", "", text)  # `r''m` is rm
+    for part in re.split(r"[;&|<>`(){}\n\r]|\$\(", f"{text}\n{unquoted}"):
+        yield [PurePosixPath(word).name or word for word in re.split(r"[\s'\"\\=]+", part) if word]

@@ -1,0 +1,90 @@
+"""Which heads and lines of a journal are chosen when there is not room for all."""
+
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.context.journal.choose_lines import GAP_COST, LINE_COST, Candidate, Chooser
+from co_tui.context.journal.entries import Head, Kind
+from co_tui.context.journal.journal import LATEST_STEPS, Journal, appended, rewritten
+from co_tui.context.journal.shown_lines import ShownLine
+from co_tui.context.memory.ledger import LINES
+from co_tui.context.memory.transcript_lines import LinePosition
+from tests.support.journal_talks import answer, called, prompt, ran, task_for
+
+
+def candidate(number: int, kind: Kind, head: str, *lines: str) -> Candidate:
+    """A step with lines that were not next to each other."""
+    shown = [ShownLine(LinePosition(number, 0, 10 * at), line) for at, line in enumerate(lines)]
+    return Candidate(Head((number, 0), kind, head), shown)
+
+
+def heavy(first: int, last: int) -> list[ModelMessage]:
+    """Steps with many names, all of which fail."""
+    return [
+        message
+        for n in range(first, last)
+        for message in ran(
+            f"make part_{n}", f"Error in price_{n} of item_{n}.py: row_{n} is not table_{n}\n[exit code: 1]"
+        )
+    ]
+
+
+def test_an_appended_piece_takes_no_more_than_the_room_that_is_left() -> None:
+    history = heavy(0, 60)
+    earlier = rewritten(task_for(history[:60], 2_000), 1_500, "")
+    journal = appended(task_for(history, 2_000, earlier=earlier))
+    assert journal is not None and len(journal.blocks) == 2
+    assert 1_500 < journal.tokens <= 2_000
+
+
+def test_the_latest_steps_keep_their_heads_and_prompts_their_place_however_little_they_say() -> None:
+    latest = [message for n in range(LATEST_STEPS) for message in ran(f"sleep {n}", "")]
+    talk = [prompt("first of all"), *heavy(0, 60), prompt("and now wait"), *latest]
+    lines = rewritten(task_for(talk), 700, "").text.splitlines()
+    assert [line for line in lines if line.startswith("- $ sleep")] == [f"- $ sleep {n}" for n in range(LATEST_STEPS)]
+    assert [line for line in lines if line.startswith("user: ")] == ["user: first of all", "user: and now wait"]
+
+
+def test_the_heads_of_the_latest_steps_leave_room_for_what_they_are_about() -> None:
+    latest = [m for n in range(LATEST_STEPS) for m in called("look", "", path=f"{n}/{'very_long_name/' * 12}")]
+    text = rewritten(task_for([*heavy(0, 20), *latest]), 400, "").text
+    assert 0 < text.count("- look(") < LATEST_STEPS and "Error in price_19" in text
+
+
+def test_once_a_step_is_shown_its_other_lines_cost_less() -> None:
+    shown = candidate(1, Kind.CALL, "a head of many words " * 4, "one alpha_name", "nothing here", "two beta_name")
+    other = candidate(2, Kind.CALL, "brief", "three gamma_name")
+    chooser = Chooser({"alpha_name": 60.0, "beta_name": 10.0, "gamma_name": 6.0}, 0.0)
+    chooser.budget = shown.head_cost + shown.weighed[0].cost + shown.weighed[2].cost + 2 * (LINE_COST + GAP_COST) + 2
+    chooser.choose([shown, other])
+    assert sorted(shown.chosen) == [0, 2] and not other.chosen
+
+
+def test_what_was_said_goes_with_its_last_line_and_a_call_keeps_its_head() -> None:
+    said, call = (
+        candidate(1, Kind.SAID, "", "the alpha_name is wrong"),
+        candidate(2, Kind.CALL, "make", "beta_name failed"),
+    )
+    chooser = Chooser({"alpha_name": 1.0, "beta_name": 1.0}, 100.0)
+    chooser.choose([said, call])
+    assert said.is_open and call.is_open
+    assert chooser.give_back(1_000.0) and not chooser.give_back(1.0)
+    assert (said.is_open, call.is_open, said.chosen, call.chosen) == (False, True, {}, {})
+
+
+def test_a_rewritten_journal_keeps_lines_that_only_the_earlier_one_knows() -> None:
+    """Of each name, the last few lines are remembered."""
+    first = [*called("look", "the needle_one is lost", path="a.py"), answer("The needle_one matters.")]
+    later = [message for n in range(3 * LINES) for message in ran(f"seek {n}", f"again no needle_one in try {n}")]
+    earlier = appended(task_for(first, 2_000))
+    assert earlier is not None
+    forgetful = task_for([*first, *later], 2_000, earlier=Journal(covers=earlier.covers))
+    assert "the needle_one is lost" not in rewritten(forgetful, 1_900, "").text
+    assert "the needle_one is lost" in rewritten(task_for([*first, *later], 2_000, earlier=earlier), 1_900, "").text
+
+
+def test_a_stored_journal_that_does_not_fit_its_text_becomes_a_story() -> None:
+    journal = appended(task_for(heavy(0, 3), 2_000))
+    assert journal is not None
+    assert Journal.from_json(journal.as_json(), journal.text) == journal
+    edited = f"{journal.text} and more"
+    assert Journal.from_json(journal.as_json(), edited) == Journal(story=edited)
