@@ -4,9 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from co_tui.exchange.intake.own_growth import own_growth
 
-from co_tui.agent.redact import HIDDEN
 from co_tui.events import (
     Clear,
     CompactionComplete,
@@ -133,16 +131,6 @@ def test_what_is_appended_is_what_is_new_each_report_once() -> None:
     assert [event.seq for event in growth.tail] == [6, 7, 8, 9] and growth.messages == 1
     growth = foreign_growth(stored, log_of(start, talk("hi"), talk("next"), used[2], ends))
     assert [event.fact for event in growth.tail] == [talk("next"), used[2], ends], "a report about another message"
-
-
-def test_a_log_of_ours_adds_what_happened_again_and_not_what_only_hides_a_key() -> None:
-    start, pinned = SessionStart(cwd="/work"), SessionPinned()
-    stored = log_of(start, pinned, SessionRename(title="uses sk-secret"))
-    again = [*stored[:2], stored[1].but(seq=3), stored[2].but(seq=4, fact=SessionRename(title=f"uses {HIDDEN}"))]
-    growth = own_growth(stored, again)
-    assert [event.fact for event in growth.tail] == [pinned] and growth.tail[0].seq == 4
-    later = again[-1].but(timestamp="2026-01-02T00:00:00Z")
-    assert [event.fact for event in own_growth(stored, [*again, later]).tail] == [pinned, later.fact]
 
 
 # What a program compacted or rewound
