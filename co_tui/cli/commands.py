@@ -54,7 +54,7 @@ def _open_app(call: CommandCall) -> int:
         return WRONG_USAGE
     session_id = ""
     if options.resume or options.resume_latest:
-        row = _stored_session(options.resume, context, cwd)
+        row = _stored_session(options.resume, context, cwd, at_once=True)
         session_id = row.id
         context = under_policy_of(row, call, quiet=True)  # the app reports it itself
     from co_tui.session.launch import Launch
@@ -268,11 +268,12 @@ def _lab(call: CommandCall) -> int:
     )
 
 
-def _stored_session(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
-    """The named session, else the latest. Raises `StoreError` when there is none."""
+def _stored_session(name: str | None, context: CommandContext, cwd: Path, *, at_once: bool = False) -> "SessionRow":
+    """The named session, else the latest, `at_once` without asking a server. Raises `StoreError` when there is none."""
     if name:
         return stored_row(name, context)
-    refresh(context)
+    if not at_once:
+        refresh(context)
     with context.store.reading() as reading:
         return _latest(reading, context, cwd)
 

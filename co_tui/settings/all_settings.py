@@ -36,9 +36,7 @@ from co_tui.settings.rules import (
 )
 
 _DATABASE_SCHEMES: Final = ("postgresql", "postgres")
-DATABASE_ALLOWED: Final = (
-    "empty (SQLite in your data folder), or postgresql://USER@HOST:PORT/DATABASE without a password"
-)
+DATABASE_ALLOWED: Final = "empty (only this machine), or postgresql://USER@HOST:PORT/DATABASE without a password"
 
 USERS_OWN: Final = ("database",)
 """Settings that no project's file may set, trusted or not."""
@@ -169,7 +167,7 @@ class Settings(ContextSettings):
     database: Annotated[
         str,
         database_url(),
-        About("files", "Keep the sessions in this PostgreSQL database instead. Never from a project's file."),
+        About("files", "Sync the sessions with this PostgreSQL database. Never from a project's file."),
     ] = ""
     retention_days: Annotated[
         int,

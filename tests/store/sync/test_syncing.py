@@ -140,7 +140,7 @@ def test_what_both_machines_said_is_in_the_session_and_in_a_fork_of_it(
     for machine in (laptop, desktop):
         assert machine.said("s")[1:] == ["one", "on the desktop"]
         assert [word for word in machine.said(fork) if "." not in word] == ["one", "on the laptop"]
-    assert laptop.reported(f"What was said on one of them is in session {fork}") == 1
+    assert laptop.reported(f"was continued twice: see also {fork}") == 1
 
 
 def test_a_session_that_is_open_here_becomes_a_fork_when_it_is_closed(
@@ -157,7 +157,7 @@ def test_a_session_that_is_open_here_becomes_a_fork_when_it_is_closed(
         desktop.settle()
         way.bring_back()
         laptop.sync.refresh()
-        wait_until(lambda: laptop.reported("was continued on another machine") == 1)
+        wait_until(lambda: laptop.reported("was continued elsewhere") == 1)
         append(laptop, "s", "still open")
         assert laptop.said("s")[1:] == ["one", "away", "still open"], "nothing changes under an open session"
         assert laptop.sync.unpushed().sessions == 1

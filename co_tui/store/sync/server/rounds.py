@@ -207,11 +207,7 @@ class Rounds:
         with self._store.reading() as reading:
             here, shared = reading.last_seq(session_id) or 0, self._shared(connection, reading, session_id, last)
         if last is not None and shared < last:
-            self._note(
-                session_id,
-                f"Session {session_id} was continued on another machine. What you say here becomes a session of its "
-                "own when you close it.",
-            )
+            self._note(session_id, f"Session {session_id} was continued elsewhere. Closing it forks what you say here.")
             return
         if here > shared:
             self._push(connection, session_id, shared)
@@ -310,10 +306,7 @@ class Rounds:
         if placed.outcome is Outcome.FORKED:
             with self._store.reading() as reading:
                 title = one_line(reading.session(placed.fork_id).title, SHOWN_CHARS)
-            self._report(
-                f"Session {log[0].session_id} was continued on two machines. What was said on one of them is in "
-                f"session {placed.fork_id} (“{title}”)."
-            )
+            self._report(f"Session {log[0].session_id} was continued twice: see also {placed.fork_id} (“{title}”).")
         return placed.session_id
 
     def take_kept(self, connection: Connection, kept: Iterable[KeptSession]) -> None:

@@ -334,7 +334,7 @@ class ServerSync:
         """The server cannot be used for now."""
         reason = str(error).removesuffix(" Try again later.")
         if not self._reason and not self._refreshing:  # those who refresh say so themselves
-            self._say(f"{reason} Work goes on: what is new is pushed when it is back.")
+            self._say(f"{reason} You can continue: it is pushed later.")
         self._reason = reason
         self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         self._tried_at = time.monotonic()
