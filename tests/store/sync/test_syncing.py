@@ -5,11 +5,13 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from co_tui.events import Event, Message, SessionFork, SessionPinned, SessionRename, SessionResume, SessionStart
 from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionNotFound, SessionOfAnother, StoreError
+from co_tui.store.sync.server import server_rows
 from tests.store.test_contract import said
 from tests.support.cut_connections import CutConnections, cut_connections
 from tests.support.machines import Machine, hurry
@@ -297,3 +299,24 @@ def test_forks_are_ordinary_sessions(laptop: Machine, desktop: Machine) -> None:
     with desktop.reading() as reading:
         assert [event.fact for event in reading.events("f")][-1] == SessionFork(source_session_id="s", source_seq=2)
         assert sum(isinstance(event.fact, Message) for event in reading.events("f")) == 1
+
+
+def test_a_fetched_session_is_not_fetched_again_and_again(server: PostgresServer, home: Path) -> None:
+    url = server.new_database()
+    with (
+        Machine(home / "alice", server.url_for("alice", url)) as alice,
+        Machine(home / "bob", server.url_for("bob", url)) as bob,
+    ):
+        begun(alice, "s", "the heron")
+        alice.sync.share("s", shared=True).result(PATIENCE_S)
+        bob.settle()
+        fetched: list[str] = []
+        asked = server_rows.events
+        with mock.patch.object(server_rows, "events", lambda *given: (fetched.append(given[1]), asked(*given))[1]):
+            append(bob, "own", "said here")
+            with alice.claim("s"):
+                append(alice, "s", "more")
+            alice.settle()
+            wait_until(lambda: bob.said("s")[-1] == "more")
+            bob.settle()
+        assert fetched.count("s") <= 3

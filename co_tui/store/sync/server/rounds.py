@@ -86,7 +86,9 @@ class Rounds:
 
     def push_changed(self, connection: Connection, session_ids: Iterable[str]) -> None:
         """Push what was written here; a session that is not as it was left on the server is looked at whole."""
-        self.some(connection, [each for each in session_ids if not self._is_pushed(connection, each)])
+        with self._store.reading() as reading:
+            own = [each for each in session_ids if not reading.owner(each)]
+        self.some(connection, [each for each in own if not self._is_pushed(connection, each)])
 
     def _is_pushed(self, connection: Connection, session_id: str) -> bool:
         """Push behind what is known to be on the server, without asking first; False if that is not possible."""
@@ -176,8 +178,8 @@ class Rounds:
         size = server_rows.size(connection, session_id, after)
         if size > most_bytes:
             return 0
-        events = server_rows.events(connection, session_id, after)
-        self._store.writing().replace_tail(session_id, after, events).result()
+        if events := server_rows.events(connection, session_id, after):
+            self._store.writing().replace_tail(session_id, after, events).result()
         return size
 
     def _fetch_some(self, connection: Connection) -> Iterator[None]:
