@@ -14,7 +14,7 @@ from unittest import mock
 import pytest
 
 from co_tui.events import Fact, SessionFork, SessionPinned, SessionRename, SessionResume, SessionStart
-from co_tui.store.store_errors import SessionBusy
+from co_tui.store.store_errors import SessionBusy, SessionNotFound
 from tests.store.test_contract import said
 from tests.support.cut_connections import CutConnections, cut_connections
 from tests.support.long_run import drawn
@@ -72,7 +72,8 @@ class Desk:
 class Run:
     """Any order of work, and what was said."""
 
-    def __init__(self, desks: list[Desk], seed: int) -> None:
+    def __init__(self, desks: list[Desk], seed: int, server: PostgresServer, database: str) -> None:
+        self._server, self._database = server, database
         self.desks, self.chance, self.done = desks, random.Random(seed), Counter[str]()
         self.texts: list[str] = []
         self.deleted: set[str] = set()
@@ -114,8 +115,10 @@ class Run:
                         self.deleted |= set(desk.machine.said(name, "text"))
                         with desk.at_work():
                             desk.machine.delete(name)
-        except SessionBusy:
-            self.done["busy"] += 1
+        except (SessionBusy, SessionNotFound) as refused:  # open or deleted elsewhere, which claiming finds out
+            self.done["refused"] += 1
+            if kind == "say" and isinstance(refused, SessionNotFound):
+                self.deleted.add(self.texts[-1])  # it was never said
 
     def _text(self) -> str:
         self.texts.append(f"text {len(self.texts)}.")
@@ -124,6 +127,8 @@ class Run:
     def come_to_rest(self) -> None:
         for desk in self.desks:
             desk.go_away(is_away=False)
+        # Those of machines that were killed run out.
+        self._server.execute("UPDATE co_tui.leases SET expires = now() - interval '1 minute'", self._database)
         for _ in range(MOST_ROUNDS):
             for desk in self.desks:
                 desk.machine.settle()
@@ -150,7 +155,7 @@ def test_three_machines_come_to_rest_with_the_same_sessions(
         ways = [stack.enter_context(cut_connections(server.socket)) for _ in HOURS_OFF]
         desks = [Desk(home / f"desk{number}", way, database, HOURS_OFF[number]) for number, way in enumerate(ways)]
         stack.callback(lambda: [desk.machine.close() for desk in desks])
-        run = Run(desks, seed)
+        run = Run(desks, seed, server, database)
         for number in range(drawn(4)):
             for _ in range(STEPS):
                 run.step()

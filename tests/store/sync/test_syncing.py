@@ -320,3 +320,19 @@ def test_a_fetched_session_is_not_fetched_again_and_again(server: PostgresServer
             wait_until(lambda: bob.said("s")[-1] == "more")
             bob.settle()
         assert fetched.count("s") <= 3
+
+
+def test_a_session_that_is_closed_while_the_server_is_away_is_free_once_it_is_back(
+    laptop: Machine, desktop: Machine, way: CutConnections
+) -> None:
+    begun(laptop, "s", "one")
+    laptop.settle()
+    desktop.settle()
+    with laptop.claim("s"):
+        way.take_down()
+        append(laptop, "s", "two")
+        wait_until(lambda: laptop.sync.unpushed().reason)
+    way.bring_back()
+    laptop.settle()
+    with desktop.claim("s"):
+        assert desktop.said("s")[-1] == "two"

@@ -86,6 +86,9 @@ class Leases:
     def __bool__(self) -> bool:
         return bool(self._held)
 
+    def held(self) -> set[str]:
+        return set(self._held)
+
     def number_of(self, session_id: str) -> int:
         """0 for a session that this process does not hold."""
         return self._held.get(session_id, 0)

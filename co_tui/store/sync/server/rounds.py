@@ -157,6 +157,11 @@ class Rounds:
         self.push_changed(connection, [session_id])
         self._leases.release(connection, session_id)
 
+    def release_closed(self, connection: Connection) -> None:
+        """Release what was closed here while the server was away."""
+        for session_id in self._leases.held() - self.open.keys():
+            self.release(connection, session_id)
+
     def release_all(self, connection: Connection) -> None:
         self._leases.release_all(connection)
 

@@ -291,6 +291,7 @@ class ServerSync:
         rounds = self._rounds
         assert rounds is not None
         self._answer(connection)
+        rounds.release_closed(connection)
         every_s = FULL_S if link.can_notify else RENEW_S
         if not self._is_closing and time.monotonic() - self._compared > every_s:
             for _ in rounds.full(connection):
