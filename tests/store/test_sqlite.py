@@ -4,6 +4,7 @@ import contextlib
 import os
 import sqlite3
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from co_tui.events import Message, SessionStart
 from co_tui.store.file_lock import lock
 from co_tui.store.sqlite.connect import connect_for_reading, connect_for_writing
-from co_tui.store.sqlite.lock import SessionLockFile, claimed_sessions
+from co_tui.store.sqlite.lock import SYNC, SessionLockFile, claimed_sessions
 from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.schema import SCHEMA_VERSION
 from co_tui.store.sqlite.writer import Writer
@@ -122,6 +123,17 @@ def test_a_lock_is_exclusive_and_released(tmp_path: Path) -> None:
     second.acquire()
     second.release()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_lock_that_others_take_and_release_all_the_time_is_busy_or_free(tmp_path: Path) -> None:
+    def take_and_release(_: int) -> None:
+        with contextlib.suppress(SessionBusy):
+            session = SessionLockFile(tmp_path, "s", SYNC)
+            session.acquire()
+            session.release()
+
+    with ThreadPoolExecutor(3) as threads:
+        assert len(list(threads.map(take_and_release, range(3_000)))) == 3_000
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no shared locks")

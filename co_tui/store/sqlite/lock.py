@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import IO, Self
 
-from co_tui.paths import ensure_file
+from co_tui.paths import OWNER_ONLY_FILE, ensure_dir
 from co_tui.store.file_lock import lock
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import SessionBusy
@@ -42,7 +42,8 @@ class SessionLockFile:
 
     def _opened(self) -> IO[str]:
         try:
-            return open(ensure_file(self._path), "r+", encoding="utf-8")
+            ensure_dir(self._path.parent)
+            return open(self._path, "r+", encoding="utf-8", opener=_created)
         except OSError as error:
             raise explained(error, self._path) from error
 
@@ -83,6 +84,11 @@ class SessionLockFile:
 
     def __exit__(self, *failure: object) -> None:
         self.release()
+
+
+def _created(path: str, flags: int) -> int:
+    """Open a file or create it, in one step: its last owner may remove it at any moment."""
+    return os.open(path, flags | os.O_CREAT, OWNER_ONLY_FILE)
 
 
 def claimed_sessions(folder: Path) -> frozenset[str]:

@@ -11,6 +11,7 @@ import pytest
 
 from co_tui.events import Event, Message, SessionFork, SessionPinned, SessionRename, SessionResume, SessionStart
 from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionNotFound, SessionOfAnother, StoreError
+from co_tui.store.sync.server import server as server_module
 from co_tui.store.sync.server import server_rows
 from tests.store.test_contract import said
 from tests.support.cut_connections import CutConnections, cut_connections
@@ -232,6 +233,90 @@ def test_a_session_that_is_open_elsewhere_is_refused_and_taken_over_when_it_was_
     assert laptop.said("s")[1:] == ["one", "two"]
 
 
+def test_a_session_that_was_closed_while_the_server_was_away_can_be_opened_everywhere(
+    laptop: Machine, desktop: Machine, way: CutConnections
+) -> None:
+    begun(laptop, "s", "one")
+    laptop.settle()
+    claim = laptop.claim("s")
+    way.take_down()
+    append(laptop, "s", "two")
+    wait_until(lambda: laptop.reported("cannot be reached"))
+    claim.release()
+    assert "cannot be reached" in laptop.sync.refresh(), "the lease could not be released"
+    way.bring_back()
+    laptop.settle()
+    for machine in (laptop, desktop):
+        machine.settle()
+        machine.claim("s").release()
+
+
+def test_a_deletion_is_pushed_at_once_and_other_machines_hear_of_it(laptop: Machine, desktop: Machine) -> None:
+    begun(laptop, "s", "one")
+    for machine in (laptop, desktop):
+        machine.settle()
+    with laptop.claim("s"):
+        laptop.delete("s")
+    laptop.close()
+    wait_until(lambda: not titles(desktop))
+
+
+def test_a_session_that_cannot_be_pushed_is_named_and_the_others_are_pushed(laptop: Machine, desktop: Machine) -> None:
+    nested: dict[str, object] = {}
+    for _ in range(900):
+        nested = {"in": nested}
+    begun(laptop, "b")
+    laptop.writing().append("b", [Message(turn=1, message={"kind": "request", "parts": [nested]})]).result()
+    begun(laptop, "a", "one")
+    wait_until(lambda: laptop.sync.refresh() == "" and laptop.sync.unpushed().sessions == 1)
+    assert "Session b is not synced" in laptop.sync.unpushed().reason
+    desktop.settle()
+    assert titles(desktop)["one"] == "a"
+
+
+def test_after_a_statement_that_failed_everything_goes_on(
+    laptop: Machine, server: PostgresServer, database: str
+) -> None:
+    begun(laptop, "s", "one")
+    laptop.settle()
+    server.execute("ALTER TABLE co_tui.leases RENAME TO hidden", database)
+    assert "is damaged" in laptop.sync.refresh()
+    server.execute("ALTER TABLE co_tui.hidden RENAME TO leases", database)
+    laptop.settle()
+    wait_until(lambda: not laptop.sync.unpushed().reason)
+
+
+def test_a_server_that_hangs_is_away(
+    laptop: Machine, server: PostgresServer, database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun(laptop, "s", "one")
+    laptop.settle()
+    of_laptop = f"SELECT pid FROM pg_stat_activity WHERE application_name = 'co-tui' AND datname = '{database}'"
+    ((process,),) = server.execute(of_laptop)
+    monkeypatch.setattr(server_module, "ANSWER_S", 0.5)
+    os.kill(int(str(process)), signal.SIGSTOP)
+    try:
+        assert "cannot be reached: timeout expired" in laptop.sync.refresh()
+        monkeypatch.undo()
+        laptop.settle()
+    finally:
+        os.kill(int(str(process)), signal.SIGCONT)
+
+
+def test_a_damaged_session_of_another_user_stops_nothing_when_it_is_opened(server: PostgresServer, home: Path) -> None:
+    url = server.new_database()
+    with (
+        Machine(home / "alice", server.url_for("alice", url)) as alice,
+        Machine(home / "bob", server.url_for("bob", url)) as bob,
+    ):
+        begun(alice, "s", "one", "two")
+        alice.sync.share("s", shared=True).result(PATIENCE_S)
+        server.execute("DELETE FROM co_tui.events WHERE seq = 2", url.partition("?")[0].rpartition("/")[2])
+        bob.settle()
+        assert "lacks event 2" in bob.sync.refresh("s")
+        assert not bob.sync.unpushed().reason and bob.sync.refresh() == ""
+
+
 def test_what_others_share_is_listed_read_and_not_changed(server: PostgresServer, home: Path) -> None:
     url = server.new_database()
     with (
@@ -320,19 +405,3 @@ def test_a_fetched_session_is_not_fetched_again_and_again(server: PostgresServer
             wait_until(lambda: bob.said("s")[-1] == "more")
             bob.settle()
         assert fetched.count("s") <= 3
-
-
-def test_a_session_that_is_closed_while_the_server_is_away_is_free_once_it_is_back(
-    laptop: Machine, desktop: Machine, way: CutConnections
-) -> None:
-    begun(laptop, "s", "one")
-    laptop.settle()
-    desktop.settle()
-    with laptop.claim("s"):
-        way.take_down()
-        append(laptop, "s", "two")
-        wait_until(lambda: laptop.sync.unpushed().reason)
-    way.bring_back()
-    laptop.settle()
-    with desktop.claim("s"):
-        assert desktop.said("s")[-1] == "two"

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import os
 import uuid
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -86,9 +87,6 @@ class Leases:
     def __bool__(self) -> bool:
         return bool(self._held)
 
-    def held(self) -> set[str]:
-        return set(self._held)
-
     def number_of(self, session_id: str) -> int:
         """0 for a session that this process does not hold."""
         return self._held.get(session_id, 0)
@@ -111,6 +109,10 @@ class Leases:
             raise _refusal(session_id, lease)
         self._held[session_id] = int(taken[0])
         return int(taken[0])
+
+    def release_all_but(self, connection: Connection, session_ids: Collection[str]) -> None:
+        for session_id in self._held.keys() - set(session_ids):
+            self.release(connection, session_id)
 
     def release(self, connection: Connection, session_id: str) -> None:
         """Nothing happens to a lease that another process has taken over."""

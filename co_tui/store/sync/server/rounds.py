@@ -85,10 +85,15 @@ class Rounds:
         yield from self._fetch_some(connection)
 
     def push_changed(self, connection: Connection, session_ids: Iterable[str]) -> None:
-        """Push what was written here; a session that is not as it was left on the server is looked at whole."""
+        """Push what was written or deleted here; what is not as it was left on the server is looked at whole."""
         with self._store.reading() as reading:
             own = [each for each in session_ids if not reading.owner(each)]
-        self.some(connection, [each for each in own if not self._is_pushed(connection, each)])
+        left = [each for each in own if not self._is_pushed(connection, each)]
+        with self._store.reading() as reading:
+            is_any_deleted = any(reading.last_seq(each) is None for each in left)
+        if is_any_deleted:
+            self._merge_deletions(connection)
+        self.some(connection, left)
 
     def _is_pushed(self, connection: Connection, session_id: str) -> bool:
         """Push behind what is known to be on the server, without asking first; False if that is not possible."""
@@ -97,7 +102,12 @@ class Rounds:
             tip = _tip(reading, session_id, after)
         if here is None or tip is None or session_id in self.problems or self.open.get(session_id) == 0:
             return False
-        return here == after or self._push(connection, session_id, after, is_a_try=True)
+        try:
+            return here == after or self._push(connection, session_id, after, is_a_try=True)
+        except Exception as error:
+            if is_lost(error, connection):
+                raise
+            return False
 
     def some(self, connection: Connection, session_ids: Iterable[str]) -> None:
         """Bring these sessions up to date, the user's own and those of others."""
@@ -106,6 +116,9 @@ class Rounds:
         listing = server_rows.listing(connection, ids)
         with self._store.reading() as reading:
             own = [each for each in ids if each in listing.own or reading.owner(each) == ""]
+            is_any_gone = any(each not in listing.own and reading.pushed_seq(self._key, each) for each in own)
+        if is_any_gone:
+            self._merge_deletions(connection)
         for session_id in own:
             self.one(connection, session_id, listing.own.get(session_id))
         self._change(partial(synced_rows.list_others, rows=listing.others, among=ids))
@@ -129,16 +142,23 @@ class Rounds:
             if is_lost(error, connection):
                 raise
             self._note(session_id, str(explained(error, self._key)))
+        except Exception as error:  # as from data that is nested too deeply: the other sessions go on
+            self._note(session_id, f"Session {session_id} is not synced: {type(error).__name__}: {error}.")
 
     # One session
 
     def lease(self, connection: Connection, session_id: str, *, take_over: bool) -> None:
         """Take the lease of a session that this process opens, and level it. The caller has its lock."""
-        number = self._leases.take(connection, session_id, take_over=take_over)
+        number = self._taken(connection, session_id, take_over=take_over)
         if not self._is_pulled(connection, session_id):
             self._merge_deletions(connection, held=session_id)
             self._level(connection, session_id, _last(connection, session_id))
         self.open[session_id] = number
+
+    def _taken(self, connection: Connection, session_id: str, *, take_over: bool = False) -> int:
+        """Take a lease; one that is left from an opening or closing that was cut off is replaced."""
+        self._leases.release(connection, session_id)
+        return self._leases.take(connection, session_id, take_over=take_over)
 
     def _is_pulled(self, connection: Connection, session_id: str) -> bool:
         """Pull what follows the last shared event, with one question; False if that is not the whole story."""
@@ -158,9 +178,8 @@ class Rounds:
         self._leases.release(connection, session_id)
 
     def release_closed(self, connection: Connection) -> None:
-        """Release what was closed here while the server was away."""
-        for session_id in self._leases.held() - self.open.keys():
-            self.release(connection, session_id)
+        """Let go of sessions that were closed while the server was away."""
+        self._leases.release_all_but(connection, self.open)
 
     def release_all(self, connection: Connection) -> None:
         self._leases.release_all(connection)
@@ -207,7 +226,7 @@ class Rounds:
         """A session that is open here is only pushed: what is new elsewhere becomes a matter of its end."""
         if not self.open[session_id]:
             try:
-                self.open[session_id] = self._leases.take(connection, session_id)
+                self.open[session_id] = self._taken(connection, session_id)
             except SessionBusy as busy:
                 self._note(session_id, str(busy))
                 return

@@ -2,7 +2,8 @@
 
 import platform
 import ssl
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -17,6 +18,8 @@ Connection: TypeAlias = psycopg.Connection[Any]
 OLDEST_SERVER: Final = 110_000
 """As `server_version` counts; CockroachDB says 13, older releases of YugabyteDB 11."""
 CONNECT_S: Final = 10
+ANSWER_S: Final = 65.0
+"""A server that sends nothing for so long is away: it ends each statement sooner."""
 PROGRAM: Final = "co-tui"
 VERIFIED: Final = "verify-full"
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
@@ -75,7 +78,7 @@ class Server:
         password = self._password()
         secret: dict[str, Any] = {"password": password} if password else {}
         try:
-            connection = psycopg.connect(**self.parameters, **secret, autocommit=True, application_name=PROGRAM)
+            connection = _Impatient.connect(**self.parameters, **secret, autocommit=True, application_name=PROGRAM)
         except psycopg.Error as error:
             raise explained(error, self.location) from None  # the cause holds what was passed
         try:
@@ -88,6 +91,28 @@ class Server:
             raise
         self.redaction.apply_to(connection)
         return connection
+
+
+class _Impatient(psycopg.Connection[Any]):
+    """Closes itself when the server hangs, also where its machine still confirms what it is sent."""
+
+    def wait(self, gen: Generator[Any, Any, Any], *how: Any, **more: Any) -> Any:
+        return super().wait(self._answered(gen), *how, **more)
+
+    def _answered(self, steps: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        heard = time.monotonic()
+        try:
+            wanted = next(steps)
+            while True:
+                ready = yield wanted
+                if ready:
+                    heard = time.monotonic()
+                elif time.monotonic() - heard > ANSWER_S:
+                    self.pgconn.finish()
+                    raise psycopg.OperationalError("timeout expired")
+                wanted = steps.send(ready)
+        except StopIteration as done:
+            return done.value
 
 
 def check_version(version: int, location: str) -> None:

@@ -48,17 +48,23 @@ class _Ask(Generic[T]):
         self.work = work
         self.done: Future[T] = Future()
 
-    def answer(self, connection: "Connection") -> None:
-        """Raises what is not an answer: the connection may be lost."""
+    def answer(self, connection: "Connection", location: str) -> None:
+        """Raises psycopg's errors: the connection may be lost."""
+        import psycopg
+
+        from co_tui.store.sync.server.server_failures import explained
+
         if not self.done.set_running_or_notify_cancel():
             return
         try:
             result = self.work(connection)
         except StoreError as error:
             self.done.set_exception(error)
-        except BaseException as error:
-            self.done.set_exception(StoreError(str(error)))
+        except psycopg.Error as error:
+            self.done.set_exception(explained(error, location))
             raise
+        except Exception as error:  # as from rows that are damaged
+            self.done.set_exception(StoreError(str(error)))
         else:
             self.done.set_result(result)
 
@@ -286,12 +292,11 @@ class ServerSync:
             return
         self._tried_at = time.monotonic()
         connection, is_new = link.connected()
-        if is_new:
+        if is_new or self._reason:
             self._arrive(link, connection)
         rounds = self._rounds
         assert rounds is not None
         self._answer(connection)
-        rounds.release_closed(connection)
         every_s = FULL_S if link.can_notify else RENEW_S
         if not self._is_closing and time.monotonic() - self._compared > every_s:
             for _ in rounds.full(connection):
@@ -309,6 +314,7 @@ class ServerSync:
         if time.monotonic() - self._renewed > RENEW_S:
             rounds.renew(connection)
             self._renewed = time.monotonic()
+        self._pause_s = 0.0
         self._publish()
 
     def _arrive(self, link: "Link", connection: "Connection") -> None:
@@ -325,8 +331,9 @@ class ServerSync:
             self.files.redact, self.files.writer = link.redacted, leases.owner.writer
         if self._reason:
             self._say(f"Database {link.location} is back.")
-        self._reason, self._pause_s, self._compared = "", 0.0, -FULL_S
+        self._reason, self._compared = "", -FULL_S
         self._is_tried.set()
+        self._rounds.release_closed(connection)
         self.files.send_unsent()
         with kept_sessions(self._paths.state / "kept", link.location) as kept:
             self._rounds.take_kept(connection, kept)
@@ -347,7 +354,7 @@ class ServerSync:
         while self._asks:
             with self._gate:
                 ask = self._asks.popleft()
-            ask.answer(connection)
+            ask.answer(connection, self.server)
 
     def _refuse_asks(self) -> None:
         while self._asks:
