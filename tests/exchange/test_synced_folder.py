@@ -1,5 +1,6 @@
 """A folder of logs that two machines share."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,13 @@ def test_what_is_deleted_is_deleted_everywhere_but_for_what_was_said_since(
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", '{"session_id": "ours"}', '{"session_id": "ours", "at": "x", "seq": 0, "deleted": true}']
+    "content",
+    [
+        "",
+        "[]",
+        '{"session_id": "ours"}',
+        '{"session_id": "ours", "at": "x", "seq": 0, "deleted": true, "said": "AAAA"}',
+    ],
 )
 def test_a_damaged_deletion_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
     desk = Machine(tmp_path / "desk", tmp_path / "synced", monkeypatch)
@@ -125,6 +132,17 @@ def test_a_damaged_deletion_deletes_nothing(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "synced" / "deleted" / "ours.json").write_text(content)
     desk.bring_in()
     assert desk.texts() == {"ours": ["one"]}
+
+
+def test_a_folder_cannot_delete_a_session_that_it_never_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Machine(tmp_path / "desk", tmp_path / "synced", monkeypatch)
+    desk.say("one")
+    (tmp_path / "synced" / "deleted").mkdir(parents=True)
+    made_up = {"session_id": "ours", "at": "2999-01-01T00:00:00.000000Z", "seq": 9, "deleted": True, "said": "A" * 40}
+    (tmp_path / "synced" / "deleted" / "ours.json").write_text(json.dumps(made_up))
+    assert "A deletion of session ours is ignored: it is about another session" in desk.bring_in()
+    assert desk.texts() == {"ours": ["one"]}
+    assert "1 session exported, 0 unchanged." in desk.export()
 
 
 @pytest.mark.parametrize(
