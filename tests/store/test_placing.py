@@ -98,6 +98,19 @@ def test_where_both_went_on_one_is_a_fork_with_the_name_of_its_machine(keeps_id:
         assert texts(here)[name] == ["one", "there", "more"], "the fork grows with its branch"
 
 
+def test_a_fork_keeps_the_reply_that_was_being_written_and_has_a_title_from_its_start() -> None:
+    here, there = InMemoryStore(), InMemoryStore()
+    add(there, SessionStart(cwd="/w", host="desk"))
+    place(here, log(there))
+    add(here, talk("here"))
+    add(there, talk("there"))
+    here.writing().save_reply("x", 0, "half a reply").result()
+    fork = place(here, log(there), keeps_id=True).fork_id
+    with here.reading() as reading:
+        assert reading.partial_reply(fork) == ["half a reply"] and reading.partial_reply("x") == []
+        assert reading.session(fork).title == "here (from desk)"
+
+
 def test_a_pin_that_was_moved_to_the_same_place_in_two_logs_hides_no_message() -> None:
     here, there = two()
     pinning = InMemoryStore()

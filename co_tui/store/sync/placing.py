@@ -122,8 +122,7 @@ def _performed(
         writing.import_log(plan.log, keeps_age=True, keeps_trash=True).result()
     if plan.fork:
         placed = placed._replace(fork_id=place_fork(plan.fork).session_id)
-        if carry is not None:
-            carry(placed.session_id, placed.fork_id)
+        _carry_all(store, placed.session_id, placed.fork_id, carry)
     if placed.outcome is Outcome.CONTINUED and plan.tail:
         writing.import_log(plan.tail, keeps_age=True, keeps_trash=True).result()
     elif plan.tail:
@@ -154,6 +153,20 @@ def carry_files(paths: Paths) -> Carry:
                 shutil.copytree(folder(source), folder(target), symlinks=True, dirs_exist_ok=True)
 
     return carry
+
+
+def _carry_all(store: Store, source: str, target: str, carry: Carry | None) -> None:
+    """Copy the files of a session to its fork, and the reply that it was about to get."""
+    with store.reading() as reading:
+        pieces = reading.partial_reply(source)
+        ends = [(last.type, last.timestamp) for each in (source, target) for last in reading.last_events(each, 1)]
+    if len(ends) < 2:
+        return  # the fork was deleted
+    if ends[0] == ends[1]:
+        for number, piece in enumerate(pieces):
+            store.writing().save_reply(target, number, piece).result()
+    if carry is not None:
+        carry(source, target)
 
 
 def _continued(session_id: str, end: int, tail: tuple[Event, ...]) -> Plan:
@@ -209,8 +222,7 @@ def delete_elsewhere(
         fork_id = ""
         if fork:
             fork_id = place(store, fork, keeps_id=False, claim=claim, carry=carry).session_id
-            if carry is not None:
-                carry(session_id, fork_id)
+            _carry_all(store, session_id, fork_id, carry)
         store.delete(session_id, deletion)
     return fork_id
 
