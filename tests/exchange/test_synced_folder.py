@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import Message, SessionPinned, SessionStart, SessionTrashed
+from co_tui.headless.sessions import export_all
 from tests.support.growing_files import said
 from tests.support.here import Here
 from tests.support.stores import listed, replayed, store_in
@@ -57,6 +58,16 @@ def test_sessions_travel_both_ways_grow_and_come_to_rest(tmp_path: Path, monkeyp
     assert "1 session exported, 1 unchanged." in desk.export()
     assert "continued with 1 message" in laptop.bring_in() and laptop.texts() == desk.texts()
     assert "0 sessions exported, 2 unchanged." in laptop.export()
+
+
+def test_a_session_that_ends_with_a_very_long_message_is_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_all, "_TAIL_BYTES", 100)
+    desk = Machine(tmp_path / "desk", tmp_path / "synced", monkeypatch)
+    desk.say("long " * 1000)
+    assert "1 session exported, 0 unchanged." in desk.export()
+    assert "0 sessions exported, 1 unchanged." in desk.export()
 
 
 def test_what_diverged_is_a_fork_on_both_and_no_file_with_news_is_overwritten(

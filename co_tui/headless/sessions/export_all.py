@@ -22,7 +22,7 @@ from co_tui.store.sync.deleted_words import deleted_upto, tips_of
 
 MAX_SESSIONS: Final = 1_000_000
 _TAIL_BYTES: Final = 1_000_000
-"""How much of a file's end is read to find its last event."""
+"""How much of a file's end is read first to find its last event."""
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -119,13 +119,22 @@ class _Export:
             self._write(target, fork)
 
 
+def _last_line(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        tail = min(_TAIL_BYTES, size)
+        while True:
+            stream.seek(size - tail)
+            before, _, last = stream.read(tail).rstrip(b"\n").rpartition(b"\n")
+            if before or tail == size:
+                return last
+            tail = min(4 * tail, size)
+
+
 def _last_event(file: Path) -> tuple[int, str] | None:
     """The seq and time of the last event in a log; None when there is none."""
     try:
-        with file.open("rb") as stream:
-            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _TAIL_BYTES))
-            last = stream.read().rstrip(b"\n").rpartition(b"\n")[2]
-        record = json.loads(last)
+        record = json.loads(_last_line(file))
         return record["seq"], record["timestamp"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
