@@ -2,15 +2,16 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from co_tui.events.wording import counted
 from co_tui.paths import write_atomically
 from co_tui.store.port import Reading, Store
 from co_tui.store.store_errors import SessionBusy
 from co_tui.store.stored_values import Deletion
-from co_tui.store.sync.deleted_words import MOST_CHARS
+from co_tui.store.sync.deleted_words import MOST_CHARS, deleted_upto, tips_of
 from co_tui.store.sync.placing import Carry, OtherSession, delete_elsewhere
 
 FOLDER: Final = "deleted"
@@ -50,7 +51,9 @@ def write_deletions(reading: Reading, folder: Path) -> None:
 
 def apply_deletions(store: Store, folder: Path, carry: Carry) -> Iterator[str]:
     """Delete here what was deleted elsewhere; yields a sentence for what people should know."""
-    for deletion in latest(folder).values():
+    found = latest(folder).values()
+    before = len(_here(store, found))
+    for deletion in found:
         try:
             fork = delete_elsewhere(store, deletion, carry=carry)
         except SessionBusy:
@@ -61,6 +64,26 @@ def apply_deletions(store: Store, folder: Path, carry: Carry) -> Iterator[str]:
             continue
         if fork:
             yield f"Session {deletion.session_id} was deleted elsewhere. What was said here since is in session {fork}."
+    if deleted := before - len(_here(store, found)):
+        yield f"{counted(deleted, 'session')} deleted here, as elsewhere."
+
+
+def preview_deletions(store: Store, folder: Path) -> str:
+    """What `apply_deletions` would delete, in a sentence; empty for nothing."""
+    found = len(_here(store, latest(folder).values()))
+    return f"{counted(found, 'session')} would be deleted here, as elsewhere." if found else ""
+
+
+def _here(store: Store, deletions: Iterable[Deletion]) -> list[str]:
+    """The sessions here that others decided to delete, later than anything that was decided here."""
+    with store.reading() as reading:
+        return [each.session_id for each in deletions if each.is_deleted and _is_pending(reading, each)]
+
+
+def _is_pending(reading: Reading, deletion: Deletion) -> bool:
+    known = reading.deletion(deletion.session_id)
+    is_new = known is None or known.age < deletion.age
+    return is_new and deleted_upto(deletion, tips_of(reading.events(deletion.session_id))) is not None
 
 
 def _read(file: Path) -> Deletion | None:
