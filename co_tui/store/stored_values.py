@@ -107,6 +107,8 @@ class Deletion(NamedTuple):
     seq: int = 0
     """The last event of its conversation: what was said elsewhere after it becomes a fork."""
     is_deleted: bool = True
+    said: str = ""
+    """Digests of what was deleted, from `deleted_words`; empty if an earlier version deleted it."""
 
     @property
     def age(self) -> tuple[str, bool]:

@@ -1,10 +1,12 @@
 """A folder of logs that two machines share."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from co_tui.events import Message, SessionPinned, SessionStart, SessionTrashed
+from co_tui.headless.sessions import export_all
 from tests.support.growing_files import said
 from tests.support.here import Here
 from tests.support.stores import listed, replayed, store_in
@@ -58,6 +60,16 @@ def test_sessions_travel_both_ways_grow_and_come_to_rest(tmp_path: Path, monkeyp
     assert "0 sessions exported, 2 unchanged." in laptop.export()
 
 
+def test_a_session_that_ends_with_a_very_long_message_is_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export_all, "_TAIL_BYTES", 100)
+    desk = Machine(tmp_path / "desk", tmp_path / "synced", monkeypatch)
+    desk.say("long " * 1000)
+    assert "1 session exported, 0 unchanged." in desk.export()
+    assert "0 sessions exported, 1 unchanged." in desk.export()
+
+
 def test_what_diverged_is_a_fork_on_both_and_no_file_with_news_is_overwritten(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,7 +113,12 @@ def test_what_is_deleted_is_deleted_everywhere_but_for_what_was_said_since(
     assert desk.texts() == {}, "a folder brings nothing back"
     desk.export()
     assert not list(folder.glob("*.jsonl"))
-    assert "Session second was deleted elsewhere. What was said here since is in session co-tui-" in laptop.bring_in()
+    assert "2 sessions would be deleted here, as elsewhere." in laptop.run("import", "--dry-run", str(folder))
+    assert set(laptop.texts()) == {"ours", "second"}
+    reported = laptop.bring_in()
+    assert "Session second was deleted elsewhere. What was said here since is in session co-tui-" in reported
+    assert "2 sessions deleted here, as elsewhere." in reported
+    assert "as elsewhere" not in laptop.bring_in()
     assert list(laptop.texts().values()) == [["other", "on the train"]]
     laptop.export()
     desk.bring_in()
@@ -115,7 +132,13 @@ def test_what_is_deleted_is_deleted_everywhere_but_for_what_was_said_since(
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", '{"session_id": "ours"}', '{"session_id": "ours", "at": "x", "seq": 0, "deleted": true}']
+    "content",
+    [
+        "",
+        "[]",
+        '{"session_id": "ours"}',
+        '{"session_id": "ours", "at": "x", "seq": 0, "deleted": true, "said": "AAAA"}',
+    ],
 )
 def test_a_damaged_deletion_deletes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
     desk = Machine(tmp_path / "desk", tmp_path / "synced", monkeypatch)
@@ -125,6 +148,17 @@ def test_a_damaged_deletion_deletes_nothing(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "synced" / "deleted" / "ours.json").write_text(content)
     desk.bring_in()
     assert desk.texts() == {"ours": ["one"]}
+
+
+def test_a_folder_cannot_delete_a_session_that_it_never_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    desk = Machine(tmp_path / "desk", tmp_path / "synced", monkeypatch)
+    desk.say("one")
+    (tmp_path / "synced" / "deleted").mkdir(parents=True)
+    made_up = {"session_id": "ours", "at": "2999-01-01T00:00:00.000000Z", "seq": 9, "deleted": True, "said": "A" * 40}
+    (tmp_path / "synced" / "deleted" / "ours.json").write_text(json.dumps(made_up))
+    assert "A deletion of session ours is ignored: it is about another session" in desk.bring_in()
+    assert desk.texts() == {"ours": ["one"]}
+    assert "1 session exported, 0 unchanged." in desk.export()
 
 
 @pytest.mark.parametrize(

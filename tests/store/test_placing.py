@@ -18,7 +18,7 @@ from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.sqlite.synced_rows import record_pushed
 from co_tui.store.store_errors import SessionBusy
 from co_tui.store.sync.branches import forked
-from co_tui.store.sync.placing import Outcome, delete_elsewhere, place
+from co_tui.store.sync.placing import OtherSession, Outcome, delete_elsewhere, place
 from tests.support.growing_files import said
 
 
@@ -98,6 +98,19 @@ def test_where_both_went_on_one_is_a_fork_with_the_name_of_its_machine(keeps_id:
         assert texts(here)[name] == ["one", "there", "more"], "the fork grows with its branch"
 
 
+def test_a_fork_keeps_the_reply_that_was_being_written_and_has_a_title_from_its_start() -> None:
+    here, there = InMemoryStore(), InMemoryStore()
+    add(there, SessionStart(cwd="/w", host="desk"))
+    place(here, log(there))
+    add(here, talk("here"))
+    add(there, talk("there"))
+    here.writing().save_reply("x", 0, "half a reply").result()
+    fork = place(here, log(there), keeps_id=True).fork_id
+    with here.reading() as reading:
+        assert reading.partial_reply(fork) == ["half a reply"] and reading.partial_reply("x") == []
+        assert reading.session(fork).title == "here (from desk)"
+
+
 def test_a_pin_that_was_moved_to_the_same_place_in_two_logs_hides_no_message() -> None:
     here, there = two()
     pinning = InMemoryStore()
@@ -130,6 +143,38 @@ def test_what_was_said_after_a_deletion_that_was_not_known_yet_is_a_fork() -> No
     assert delete_elsewhere(here, deletion) == ""
     assert place(there, before).session_id == fork and log(there, fork) == log(here, fork)
     assert place(there, before, revives=True).outcome is Outcome.NEW
+
+
+@pytest.mark.parametrize("more", [(), ("a",), ("a", "b")], ids=["longer", "as long", "shorter"])
+def test_words_that_the_deleted_log_never_had_are_a_fork_however_long_it_was(more: tuple[str, ...]) -> None:
+    here, there = two()
+    for text in more:
+        add(there, talk(text))
+    add(here, talk("here"))
+    before = log(here)
+    there.delete("x")
+    with there.reading() as reading:
+        (deletion,) = reading.deletions()
+    fork = delete_elsewhere(here, deletion)
+    assert texts(here) == {"one (from desk)": ["one", "here"]}
+    assert place(there, before).session_id == fork and log(there, fork) == log(here, fork)
+
+
+def test_an_older_copy_of_a_deleted_session_is_deleted_and_an_unrelated_one_is_not() -> None:
+    here, there = two()
+    add(there, talk("two"))
+    add(here, SessionRename(title="Not yet known there"))
+    there.delete("x")
+    with there.reading() as reading:
+        (deletion,) = reading.deletions()
+    assert delete_elsewhere(here, deletion) == "" and texts(here) == {}
+    other = InMemoryStore()
+    add(other, SessionStart(cwd="/w"), talk("Another session with this ID"))
+    with pytest.raises(OtherSession, match="it is about another session"):
+        delete_elsewhere(other, deletion)
+    with other.reading() as reading:
+        assert reading.deletions() == [] and len(texts(other)) == 1
+    assert place(here, log(other)).outcome is Outcome.NEW
 
 
 def test_a_fork_of_a_log_from_elsewhere_decides_nothing() -> None:

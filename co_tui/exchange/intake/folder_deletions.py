@@ -2,20 +2,23 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
+from co_tui.events.wording import counted
 from co_tui.paths import write_atomically
 from co_tui.store.port import Reading, Store
 from co_tui.store.store_errors import SessionBusy
 from co_tui.store.stored_values import Deletion
-from co_tui.store.sync.placing import Carry, delete_elsewhere
+from co_tui.store.sync.deleted_words import MOST_CHARS, deleted_upto, tips_of
+from co_tui.store.sync.placing import Carry, OtherSession, delete_elsewhere
 
 FOLDER: Final = "deleted"
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]{8,20}Z\+*")
-_MOST_BYTES: Final = 4_000
+_MOST_BYTES: Final = MOST_CHARS + 4_000
+_DIGESTS: Final = re.compile(r"[A-Za-z0-9_-]+")
 _MOST_EVENTS: Final = 10**9
 
 
@@ -38,22 +41,49 @@ def write_deletions(reading: Reading, folder: Path) -> None:
     there = latest(folder)
     for deletion in reading.deletions():
         known = there.get(deletion.session_id)
-        if _SAFE_ID.fullmatch(deletion.session_id) and (known is None or known.age < deletion.age):
+        # One that does not say what it is about could delete anything.
+        is_safe = deletion.said and _SAFE_ID.fullmatch(deletion.session_id)
+        if is_safe and (known is None or known.age < deletion.age):
             fields = {"session_id": deletion.session_id, "at": deletion.at, "seq": deletion.seq}
-            text = json.dumps({**fields, "deleted": deletion.is_deleted})
+            text = json.dumps({**fields, "deleted": deletion.is_deleted, "said": deletion.said})
             write_atomically(folder / FOLDER / f"{deletion.session_id}.json", f"{text}\n")
 
 
 def apply_deletions(store: Store, folder: Path, carry: Carry) -> Iterator[str]:
     """Delete here what was deleted elsewhere; yields a sentence for what people should know."""
-    for deletion in latest(folder).values():
+    found = latest(folder).values()
+    before = len(_here(store, found))
+    for deletion in found:
         try:
             fork = delete_elsewhere(store, deletion, carry=carry)
         except SessionBusy:
             yield f"Session {deletion.session_id} was deleted elsewhere, but is open. Close it, then try again."
             continue
+        except OtherSession as why:
+            yield str(why)
+            continue
         if fork:
             yield f"Session {deletion.session_id} was deleted elsewhere. What was said here since is in session {fork}."
+    if deleted := before - len(_here(store, found)):
+        yield f"{counted(deleted, 'session')} deleted here, as elsewhere."
+
+
+def preview_deletions(store: Store, folder: Path) -> str:
+    """What `apply_deletions` would delete, in a sentence; empty for nothing."""
+    found = len(_here(store, latest(folder).values()))
+    return f"{counted(found, 'session')} would be deleted here, as elsewhere." if found else ""
+
+
+def _here(store: Store, deletions: Iterable[Deletion]) -> list[str]:
+    """The sessions here that others decided to delete, later than anything that was decided here."""
+    with store.reading() as reading:
+        return [each.session_id for each in deletions if each.is_deleted and _is_pending(reading, each)]
+
+
+def _is_pending(reading: Reading, deletion: Deletion) -> bool:
+    known = reading.deletion(deletion.session_id)
+    is_new = known is None or known.age < deletion.age
+    return is_new and deleted_upto(deletion, tips_of(reading.events(deletion.session_id))) is not None
 
 
 def _read(file: Path) -> Deletion | None:
@@ -61,10 +91,12 @@ def _read(file: Path) -> Deletion | None:
         if file.is_symlink() or file.stat().st_size > _MOST_BYTES:
             return None
         record = json.loads(file.read_text(encoding="utf-8"))
-        session_id, at, seq, is_deleted = (record[name] for name in ("session_id", "at", "seq", "deleted"))
+        session_id, at, said = (record[name] for name in ("session_id", "at", "said"))
+        seq, is_deleted = record["seq"], record["deleted"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    are_texts = isinstance(session_id, str) and isinstance(at, str)
+    are_texts = all(isinstance(each, str) for each in (session_id, at, said))
     if not are_texts or type(seq) is not int or not isinstance(is_deleted, bool) or not 0 <= seq <= _MOST_EVENTS:
         return None
-    return Deletion(session_id, at, seq, is_deleted) if _SAFE_ID.fullmatch(session_id) and _TIME.fullmatch(at) else None
+    is_valid = _SAFE_ID.fullmatch(session_id) and _TIME.fullmatch(at) and _DIGESTS.fullmatch(said)
+    return Deletion(session_id, at, seq, is_deleted, said) if is_valid else None

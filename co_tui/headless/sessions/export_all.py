@@ -17,11 +17,12 @@ from co_tui.exchange.intake.folder_deletions import latest, write_deletions
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.paths import path_text, write_atomically
 from co_tui.store.port import Reading, Store
-from co_tui.store.stored_values import SessionRow
+from co_tui.store.stored_values import Deletion, SessionRow
+from co_tui.store.sync.deleted_words import deleted_upto, tips_of
 
 MAX_SESSIONS: Final = 1_000_000
 _TAIL_BYTES: Final = 1_000_000
-"""How much of a file's end is read to find its last event."""
+"""How much of a file's end is read first to find its last event."""
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -58,22 +59,22 @@ class _Export:
 
     def run(self, reading: Reading) -> None:
         write_deletions(reading, self._folder)
-        deleted = {session_id for session_id, each in latest(self._folder).items() if each.is_deleted}
+        deleted = {session_id: each for session_id, each in latest(self._folder).items() if each.is_deleted}
         rows = [row for in_trash in (False, True) for row in reading.sessions(MAX_SESSIONS, in_trash=in_trash)]
         for row in rows:
             if not row.owner:
-                self._session(reading, row, is_deleted=row.id in deleted)
-        for session_id in deleted - {row.id for row in rows}:
+                self._session(reading, row, deleted.get(row.id))
+        for session_id in deleted.keys() - {row.id for row in rows}:
             file = self._file(session_id)
             if file.exists() and self._news(file) is _News.NONE:
                 file.unlink()
 
-    def _session(self, reading: Reading, row: SessionRow, *, is_deleted: bool) -> None:
+    def _session(self, reading: Reading, row: SessionRow, deletion: Deletion | None) -> None:
         file = self._file(row.id)
         (last,) = reading.last_events(row.id, 1)
         if _last_event(file) == (last.seq, last.timestamp):
             self.unchanged += 1
-        elif is_deleted:
+        elif deletion is not None and deleted_upto(deletion, tips_of(reading.events(row.id))) is not None:
             self.kept.append(file)
         elif (news := self._news(file)) is _News.NONE:
             self._write(file, list(reading.events(row.id)))
@@ -118,13 +119,22 @@ class _Export:
             self._write(target, fork)
 
 
+def _last_line(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        tail = min(_TAIL_BYTES, size)
+        while True:
+            stream.seek(size - tail)
+            before, _, last = stream.read(tail).rstrip(b"\n").rpartition(b"\n")
+            if before or tail == size:
+                return last
+            tail = min(4 * tail, size)
+
+
 def _last_event(file: Path) -> tuple[int, str] | None:
     """The seq and time of the last event in a log; None when there is none."""
     try:
-        with file.open("rb") as stream:
-            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _TAIL_BYTES))
-            last = stream.read().rstrip(b"\n").rpartition(b"\n")[2]
-        record = json.loads(last)
+        record = json.loads(_last_line(file))
         return record["seq"], record["timestamp"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None

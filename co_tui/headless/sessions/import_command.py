@@ -9,7 +9,7 @@ from co_tui.events.wording import counted
 from co_tui.exchange.importers import ImportedSession
 from co_tui.exchange.importers.default_folders import files_in, files_of, files_of_all
 from co_tui.exchange.importers.programs.opencode import is_storage
-from co_tui.exchange.intake.folder_deletions import apply_deletions, deletions_in
+from co_tui.exchange.intake.folder_deletions import apply_deletions, deletions_in, preview_deletions
 from co_tui.exchange.intake.import_files import FileImport, ImportTally, import_files
 from co_tui.exchange.intake.take_in import Outcome, TakenIn
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, put, put_json, say, table
@@ -53,8 +53,8 @@ def import_sessions(context: CommandContext, options: ImportOptions, environ: Ma
         return DONE if options.all_programs else FAILED
     run = _Run(context, options, found)
     try:
-        for folder in () if options.dry_run else folders:
-            for sentence in apply_deletions(context.store, folder, carry_files(context.paths)):
+        for folder in folders:
+            for sentence in _deleted(context, folder, dry_run=options.dry_run):
                 say(sentence)
         if not found:
             return DONE
@@ -68,6 +68,13 @@ def import_sessions(context: CommandContext, options: ImportOptions, environ: Ma
     elif len(found) > 1:
         say(f"{run.total.text}.")
     return run.code
+
+
+def _deleted(context: CommandContext, folder: Path, *, dry_run: bool) -> Iterator[str]:
+    if not dry_run:
+        yield from apply_deletions(context.store, folder, carry_files(context.paths))
+    elif sentence := preview_deletions(context.store, folder):
+        yield sentence
 
 
 def _named(files: Sequence[Path]) -> Iterator[_Found]:

@@ -4,13 +4,14 @@ import sqlite3
 from typing import Final
 
 from co_tui.store.stored_values import Deletion
-from co_tui.store.sync.branches import CONVERSATION
+from co_tui.store.sync.deleted_words import SAID_TYPES, digests
 from co_tui.store.timestamps import now
 
-_DELETION: Final = "SELECT session_id, at, seq, deleted FROM deletions"
-_LAST_SAID: Final = (
-    f"SELECT seq FROM events WHERE session_id = ? AND type IN ({', '.join('?' * len(CONVERSATION))})"
-    " ORDER BY seq DESC LIMIT 1"
+_DELETION: Final = "SELECT session_id, at, seq, deleted, said FROM deletions"
+_PUT: Final = "INSERT OR REPLACE INTO deletions(session_id, at, seq, deleted, said) VALUES(?, ?, ?, ?, ?)"
+_SAID: Final = (
+    "SELECT seq, type, timestamp FROM events"
+    f" WHERE session_id = ? AND (seq = 1 OR type IN ({', '.join('?' * len(SAID_TYPES))})) ORDER BY seq"
 )
 
 
@@ -28,11 +29,11 @@ def record_deletion(connection: sqlite3.Connection, deletion: Deletion) -> bool:
     known = deletion_of(connection, deletion.session_id)
     if known is not None and known.age >= deletion.age:
         return False
-    connection.execute("INSERT OR REPLACE INTO deletions VALUES(?, ?, ?, ?)", deletion)
+    connection.execute(_PUT, deletion)
     return True
 
 
-def decide(connection: sqlite3.Connection, session_id: str, seq: int, *, is_deleted: bool) -> None:
+def decide(connection: sqlite3.Connection, session_id: str, *, is_deleted: bool) -> None:
     """Remember a decision of this moment, later than any that is known, whatever the clocks say."""
     known = deletion_of(connection, session_id)
     if not is_deleted if known is None else known.is_deleted == is_deleted:
@@ -40,17 +41,11 @@ def decide(connection: sqlite3.Connection, session_id: str, seq: int, *, is_dele
     at = now()
     if known is not None and known.at >= at:
         at = f"{known.at}+"  # sorts right after it
-    connection.execute("INSERT OR REPLACE INTO deletions VALUES(?, ?, ?, ?)", (session_id, at, seq, is_deleted))
+    # What comes after the last words, as the trash or the end, has other seqs elsewhere than what was said there.
+    said = connection.execute(_SAID, (session_id, *SAID_TYPES)).fetchall()
+    seq = max((seq for seq, kind, _ in said if kind in SAID_TYPES), default=0)
+    connection.execute(_PUT, (session_id, at, seq, is_deleted, digests(said)))
 
 
-def last_said(connection: sqlite3.Connection, session_id: str) -> int:
-    """The last event of a session's conversation; 0 without any.
-
-    What comes after it, as the trash or the end, has other seqs elsewhere than what was said there.
-    """
-    row = connection.execute(_LAST_SAID, (session_id, *(kind.TYPE for kind in CONVERSATION))).fetchone()
-    return int(row[0]) if row else 0
-
-
-def _read(row: tuple[str, str, int, int]) -> Deletion:
-    return Deletion(*row[:3], is_deleted=bool(row[3]))
+def _read(row: tuple[str, str, int, int, str]) -> Deletion:
+    return Deletion(*row[:3], is_deleted=bool(row[3]), said=row[4])

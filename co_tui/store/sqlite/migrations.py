@@ -209,7 +209,7 @@ def _other_machines(db: Database) -> None:
     )
     db.execute(
         "CREATE TABLE deletions(session_id TEXT PRIMARY KEY, at TEXT NOT NULL, seq INTEGER NOT NULL,"
-        " deleted INTEGER NOT NULL) STRICT"
+        " deleted INTEGER NOT NULL, said TEXT NOT NULL DEFAULT '') STRICT"
     )
 
 

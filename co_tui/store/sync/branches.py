@@ -5,7 +5,7 @@ is a pure function of the logs, so that all machines make the same of the same c
 """
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
@@ -78,14 +78,15 @@ def branch_id(session_id: str, first: Event) -> str:
 def forked(log: Sequence[Event], shared: int) -> tuple[Event, ...]:
     """The log of the fork that a branch becomes, given its whole log and the last seq that it shares.
 
-    When the branch grows, its fork grows by the same.
+    When the branch grows, its fork grows by the same. Of a log whose start is lost, the rest becomes the fork.
     """
     before, tail = log[:shared], log[shared:]
     source, first = tail[0].session_id, tail[0]
     fork = branch_id(source, first)
+    lost = dict.fromkeys(range(shared + 1, first.seq or 0), 0)
     facts: tuple[Fact, ...] = (
         SessionFork(source_session_id=source, source_seq=shared),
-        SessionRename(title=f"{_title(before)} (from {_host((*before, first))})".strip()),
+        SessionRename(title=f"{_title(before) or _title(_begun(tail))} (from {_host((*before, first))})".strip()),
     )
     return (
         *(event.but(session_id=fork) for event in before),
@@ -93,7 +94,7 @@ def forked(log: Sequence[Event], shared: int) -> tuple[Event, ...]:
             Event(session_id=fork, seq=shared + number, timestamp=first.timestamp, fact=fact)
             for number, fact in enumerate(facts, 1)
         ),
-        *renumbered(tail, shared + len(facts), fork, {}),
+        *renumbered(tail, shared + len(facts), fork, lost),
     )
 
 
@@ -197,6 +198,14 @@ def _title(log: Iterable[Event]) -> str:
     for event in log:
         counters.count(event)
     return counters.title
+
+
+def _begun(log: Iterable[Event]) -> Iterator[Event]:
+    """Up to its first words: what follows would give a fork another name when it grows."""
+    for event in log:
+        yield event
+        if has_conversation([event]):
+            return
 
 
 def _host(log: Iterable[Event]) -> str:

@@ -14,6 +14,7 @@ from co_tui.events import Event
 from co_tui.events.decisions import Source, without_decisions
 from co_tui.paths import Paths
 from co_tui.store.port import Reading, Store
+from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import Deletion
 from co_tui.store.sync.branches import (
     branch_id,
@@ -24,11 +25,19 @@ from co_tui.store.sync.branches import (
     merged,
     shared_seq,
 )
+from co_tui.store.sync.deleted_words import deleted_upto, tips_of
 
 Claim: TypeAlias = Callable[[str], AbstractContextManager[object]]
 """The right to write a session. Raises `SessionBusy`."""
 Carry: TypeAlias = Callable[[str, str], None]
 """Copies the files of a session to a fork of it."""
+
+
+class OtherSession(StoreError):
+    """A deletion is about another session than the one here with its ID."""
+
+    def __init__(self, session_id: str) -> None:
+        super().__init__(f"A deletion of session {session_id} is ignored: it is about another session with this ID.")
 
 
 class Outcome(Enum):
@@ -113,8 +122,7 @@ def _performed(
         writing.import_log(plan.log, keeps_age=True, keeps_trash=True).result()
     if plan.fork:
         placed = placed._replace(fork_id=place_fork(plan.fork).session_id)
-        if carry is not None:
-            carry(placed.session_id, placed.fork_id)
+        _carry_all(store, placed.session_id, placed.fork_id, carry)
     if placed.outcome is Outcome.CONTINUED and plan.tail:
         writing.import_log(plan.tail, keeps_age=True, keeps_trash=True).result()
     elif plan.tail:
@@ -147,6 +155,20 @@ def carry_files(paths: Paths) -> Carry:
     return carry
 
 
+def _carry_all(store: Store, source: str, target: str, carry: Carry | None) -> None:
+    """Copy the files of a session to its fork, and the reply that it was about to get."""
+    with store.reading() as reading:
+        pieces = reading.partial_reply(source)
+        ends = [(last.type, last.timestamp) for each in (source, target) for last in reading.last_events(each, 1)]
+    if len(ends) < 2:
+        return  # the fork was deleted
+    if ends[0] == ends[1]:
+        for number, piece in enumerate(pieces):
+            store.writing().save_reply(target, number, piece).result()
+    if carry is not None:
+        carry(source, target)
+
+
 def _continued(session_id: str, end: int, tail: tuple[Event, ...]) -> Plan:
     if all(map(is_refused_by_import, tail)):
         return Plan(Placed(Outcome.KNOWN, session_id))
@@ -175,7 +197,8 @@ def delete_elsewhere(
     """Do here what was decided elsewhere about a session, unless a later decision is known.
 
     What was said here since is stored as a fork, whose id is returned. `shared` is the last event that is known to be
-    the same elsewhere, where that is known. Raises `SessionBusy` for a session that is open, and changes nothing then.
+    the same elsewhere, for a decision that does not say what it is about. Raises `SessionBusy` for a session that is
+    open, and `OtherSession` for a decision about another one; nothing is changed then.
     """
     session_id = deletion.session_id
     with store.reading() as reading:
@@ -190,12 +213,16 @@ def delete_elsewhere(
     with claim(session_id):
         with store.reading() as reading:
             log = list(reading.events(session_id))
-            fork = _fork_of(reading, log, deletion.seq if shared is None else min(shared, deletion.seq))
+            upto = deleted_upto(deletion, tips_of(log))
+            if upto is None:
+                raise OtherSession(session_id)
+            if not deletion.said and shared is not None:
+                upto = min(upto, shared)
+            fork = _fork_of(reading, log, upto)
         fork_id = ""
         if fork:
             fork_id = place(store, fork, keeps_id=False, claim=claim, carry=carry).session_id
-            if carry is not None:
-                carry(session_id, fork_id)
+            _carry_all(store, session_id, fork_id, carry)
         store.delete(session_id, deletion)
     return fork_id
 
@@ -204,9 +231,12 @@ def _absent(reading: Reading, log: Sequence[Event], *, revives: bool) -> Plan:
     deletion = reading.deletion(log[0].session_id)
     if revives or deletion is None or not deletion.is_deleted:
         return Plan(Placed(Outcome.NEW, log[0].session_id), log=tuple(log))
-    if not has_conversation(log[deletion.seq :]):
+    upto = deleted_upto(deletion, tips_of(log))
+    if upto is None:
+        return Plan(Placed(Outcome.NEW, log[0].session_id), log=tuple(log))
+    if not has_conversation(log[upto:]):
         return Plan(Placed(Outcome.DELETED, log[0].session_id))
-    return _theirs_forked(reading, log, deletion.seq, None)
+    return _theirs_forked(reading, log, upto, None)
 
 
 def _merged(reading: Reading, mine: Sequence[Event], theirs: Sequence[Event], keeps_id: bool | None) -> Plan:

@@ -102,7 +102,7 @@ def test_a_filled_database_of_the_version_before_is_carried_over(old: str) -> No
         assert [(row.id, row.owner, row.title) for row in found.others] == [("hers", "alice", "A heron")]
         assert [event.seq for event in server_rows.events(bob, "own", 0)] == [1, 2]
         assert server_rows.partial_reply(bob, "own") == ["half a reply"]
-        assert server_rows.deletions(bob) == [("gone", "2026-03-04T05:06:07.500000Z", 1 << 62, True)]
+        assert server_rows.deletions(bob) == [("gone", "2026-03-04T05:06:07.500000Z", 1 << 62, True, "")]
         assert bob.execute("SELECT name FROM files").fetchall() == [("sessions/own/x",)]
         assert push_log(bob, log_of("gone", "back?")) is Push.DELETED
         assert Leases("here").take(bob, "own"), "what the version before held is not held any more"

@@ -10,6 +10,7 @@ import pytest
 
 from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionNotFound, SessionOfAnother
 from co_tui.store.stored_values import Deletion
+from co_tui.store.sync.deleted_words import digests, tips_of
 from co_tui.store.sync.server import leases as leases_module
 from co_tui.store.sync.server import server_rows
 from co_tui.store.sync.server.leases import Leases
@@ -160,6 +161,17 @@ def test_a_deletion_removes_all_and_is_not_undone_by_a_push(connection: Connecti
     for table, left in (("sessions", 0), ("events", 0), ("drafts", 0), ("files", 1)):
         assert connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchone() == (left,)
     assert push_log(connection, log) is Push.DELETED and server_rows.listing(connection).own == {}
+
+
+def test_other_words_at_the_places_of_deleted_ones_are_not_removed(connection: Connection) -> None:
+    log = log_of("s", "one", "two")
+    push_log(connection, log)
+    deleted = digests(tips_of([*log[:-1], log[-1].but(timestamp=LATER)]))
+    deletion = Deletion("s", NOW, len(log), said=deleted)
+    assert server_rows.put_deletion(connection, deletion) is Push.DIFFERS
+    assert server_rows.events(connection, "s", 0) == log
+    assert server_rows.put_deletion(connection, deletion, len(log)) is Push.DONE, "a fork has them"
+    assert server_rows.deletions(connection) == [deletion]
 
 
 def test_the_latest_decision_counts(connection: Connection) -> None:

@@ -73,7 +73,7 @@ def import_log(
     def finish(connection: sqlite3.Connection) -> ImportOutcome:
         if known is None:
             log.create(connection, session_id, events[0].timestamp)
-            decide(connection, session_id, counters.last_seq, is_deleted=False)
+            decide(connection, session_id, is_deleted=False)
         log.save(connection, session_id, counters)
         if not keeps_age:
             connection.execute("UPDATE sessions SET came_in = ? WHERE id = ?", (now(), session_id))

@@ -12,6 +12,7 @@ from co_tui.events.event import build, stored
 from co_tui.events.storable import storable, storable_text
 from co_tui.inert import one_line
 from co_tui.store.stored_values import Deletion, SessionRow
+from co_tui.store.sync.deleted_words import MOST_CHARS
 
 MOST_TEXT_CHARS: Final = 1_000
 """Of a title, a folder, or another column that is listed."""
@@ -89,11 +90,12 @@ def checked_event(session_id: str, seq: int, row: Sequence[Any]) -> Event:
 
 def checked_deletion(row: Sequence[Any]) -> Deletion | None:
     """None for one that cannot be used."""
-    session_id, at, seq, deleted = row
+    session_id, at, seq, deleted, said = row
     # A decision right after another has the same time and a mark behind it.
     is_valid = is_session_id(session_id) and isinstance(at, str) and _is_time(at.rstrip("+"), latest=None)
     is_valid = is_valid and _is_count(seq, _MOST_SEQ) and isinstance(deleted, bool)
-    return Deletion(session_id, at, seq, deleted) if is_valid else None
+    is_valid = is_valid and isinstance(said, str) and len(said) <= MOST_CHARS
+    return Deletion(session_id, at, seq, deleted, said) if is_valid else None
 
 
 def _is_time(value: object, latest: timedelta | None = _CLOCK_DIFFERENCE) -> bool:

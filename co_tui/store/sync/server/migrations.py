@@ -146,6 +146,7 @@ CREATE TABLE IF NOT EXISTS deletions(
     at text COLLATE "C" NOT NULL,
     seq bigint NOT NULL,
     deleted boolean NOT NULL,
+    said text NOT NULL DEFAULT '',
     PRIMARY KEY (owner, session_id)
 )
 """
@@ -186,7 +187,7 @@ _NEEDED: Final[dict[str, tuple[str, ...]]] = {
     "drafts": ("session_id", "number", "body"),
     "files": ("owner", "name", "version", "body", "updated"),
     "leases": ("owner", "session_id", "number", "writer", "host", "machine", "process", "expires"),
-    "deletions": ("owner", "session_id", "at", "seq", "deleted"),
+    "deletions": ("owner", "session_id", "at", "seq", "deleted", "said"),
 }
 """The columns that are used, by their table."""
 _COLUMNS: Final = (

@@ -16,7 +16,7 @@ from co_tui.store.stored_values import Deletion
 from co_tui.store.sync.placing import Outcome, delete_elsewhere, place
 from co_tui.store.sync.server import server_rows
 from co_tui.store.sync.server.checked_rows import BadRows
-from co_tui.store.sync.server.kept_journals import KeptSession
+from co_tui.store.sync.server.kept_journals import KeptSession, whole_log
 from co_tui.store.sync.server.leases import FORGET_LEASES, Leases
 from co_tui.store.sync.server.server import Connection
 from co_tui.store.sync.server.server_failures import explained, is_lost
@@ -337,16 +337,25 @@ class Rounds:
 
     def take_kept(self, connection: Connection, kept: Iterable[KeptSession]) -> None:
         """Take what an earlier version could not push, behind what the server has of it."""
-        for session_id, base, events, reply in kept:
-            log = [*(server_rows.events(connection, session_id, 0, base) if base else ()), *events]
-            if not log or (log[0].seq or 0) != 1:
-                continue  # the server lost what it followed
-            placed = self.take_branch(log, keeps_id=False)
-            self._record(placed, 0, pulled=True)
-            with self._store.reading() as reading:
-                is_at_its_end = reading.last_seq(placed) == log[-1].seq
-            for number, piece in enumerate(reply if is_at_its_end else ()):
-                self._store.writing().save_reply(placed, number, piece).result()
+        for each in kept:
+            if log := whole_log(connection, each):
+                placed = self.take_branch(log, keeps_id=False)
+                self._record(placed, 0, pulled=True)
+                self._take_reply(connection, each, placed, log[-1])
+
+    def _take_reply(self, connection: Connection, kept: KeptSession, placed: str, last: Event) -> None:
+        """Save the reply that was being written after an event, unless more was said since."""
+        with self._store.reading() as reading:
+            end = reading.last_events(placed, 1)
+            here = reading.partial_reply(placed)
+        if not end or (end[0].type, end[0].timestamp) != (last.type, last.timestamp):
+            return
+        begun = [] if kept.ends_reply else server_rows.partial_reply(connection, kept.session_id) or here
+        pieces = {**dict(enumerate(begun)), **kept.reply}
+        for number, (_, piece) in enumerate(sorted(pieces.items())):
+            self._store.writing().save_reply(placed, number, piece).result()
+        if placed == kept.session_id:
+            server_rows.drop_partial_reply(connection, placed)
 
     def _locked(self, held: str, session_id: str) -> AbstractContextManager[object]:
         return nullcontext() if session_id == held else self._store.lock(session_id, for_sync=True)

@@ -12,7 +12,7 @@ from co_tui.events.event import payload_of
 from co_tui.events.storable import dump, storable_text
 from co_tui.store.store_errors import SessionNotFound
 from co_tui.store.stored_values import Deletion, SessionRow
-from co_tui.store.sync.branches import CONVERSATION
+from co_tui.store.sync.deleted_words import SAID_TYPES, deleted_upto
 from co_tui.store.sync.files import file_rows
 from co_tui.store.sync.server.checked_rows import (
     MOST_TEXT_CHARS,
@@ -67,14 +67,17 @@ _UPDATED: Final = tuple(name for name in SessionRow._fields if name not in ("id"
 _UPDATE: Final = f"UPDATE sessions s SET {', '.join(f'{name} = %s' for name in _UPDATED)} WHERE s.id = %s AND {OWN}"
 _SHARE: Final = f"UPDATE sessions s SET shared = %s WHERE s.id = %s AND {OWN} RETURNING s.last_seq"
 _MINE: Final = "owner = current_user::text"
-_DELETION: Final = f"SELECT session_id, at, seq, deleted FROM deletions WHERE {_MINE}"
+_DELETION: Final = f"SELECT session_id, at, seq, deleted, said FROM deletions WHERE {_MINE}"
 _PUT_DELETION: Final = (
-    "INSERT INTO deletions(session_id, at, seq, deleted) VALUES(%s, %s, %s, %s)"
-    " ON CONFLICT (owner, session_id) DO UPDATE SET at = excluded.at, seq = excluded.seq, deleted = excluded.deleted"
+    "INSERT INTO deletions(session_id, at, seq, deleted, said) VALUES(%s, %s, %s, %s, %s)"
+    " ON CONFLICT (owner, session_id) DO UPDATE"
+    " SET at = excluded.at, seq = excluded.seq, deleted = excluded.deleted, said = excluded.said"
     " WHERE (deletions.at, deletions.deleted) <= (excluded.at, excluded.deleted) RETURNING session_id"
 )
-_CONVERSATION: Final = [fact.TYPE for fact in CONVERSATION]
-_SAID: Final = "SELECT 1 FROM events WHERE session_id = %s AND seq > %s AND seq <= %s AND type = ANY(%s) LIMIT 1"
+_SAID: Final = (
+    "SELECT seq, type, timestamp FROM events WHERE session_id = %s AND seq <= %s AND (seq = 1 OR type = ANY(%s))"
+    " ORDER BY seq"
+)
 _REPLIES: Final = f"FROM drafts d JOIN sessions s ON s.id = d.session_id WHERE {OWN}"
 
 
@@ -247,7 +250,7 @@ def deletions(connection: Connection) -> list[Deletion]:
 
 def put_deletion(connection: Connection, deletion: Deletion, known_seq: int = 0) -> Push:
     """Record a decision, unless a later one is known. A deleted session is removed with all that belongs to it, unless
-    more was said in it, beyond `deletion.seq` and `known_seq`: then nothing is changed."""
+    more was said in it than the deletion is about, beyond `known_seq`: then nothing is changed."""
     session_id = deletion.session_id
     with connection.transaction() as transaction:
         # The row is created first, so that no other process can add it unseen.
@@ -257,8 +260,9 @@ def put_deletion(connection: Connection, deletion: Deletion, known_seq: int = 0)
         last_seq = locked[0] if locked else 0
         refusal = Push.OLDER if is_known else None
         if refusal is None and deletion.is_deleted:
-            asked = (session_id, max(deletion.seq, known_seq), last_seq, _CONVERSATION)
-            refusal = Push.DIFFERS if connection.execute(_SAID, asked).fetchone() else None
+            said = connection.execute(_SAID, (session_id, last_seq, list(SAID_TYPES))).fetchall()
+            upto = max(deleted_upto(deletion, said) or 0, known_seq)
+            refusal = Push.DIFFERS if any(seq > upto for seq, kind, _ in said if kind in SAID_TYPES) else None
         if refusal is not None:
             raise psycopg.Rollback(transaction)
         if locked and (deletion.is_deleted or not last_seq):
