@@ -21,7 +21,6 @@ _OPENED_BY_VARIABLE: Final = re.compile(
 _RANGE: Final = re.compile(r"(\d+),(\d+)p")
 _SED_INPLACE: Final = re.compile(r"-[a-zA-Z]*i.*|--in-place.*")
 _GIT_FILES: Final = frozenset(("checkout", "restore", "rm", "mv"))
-REMOVERS: Final = frozenset(("rm", "unlink", "rmdir"))
 
 
 class Change(NamedTuple):

@@ -57,7 +57,6 @@ class TranscriptPart(NamedTuple):
 
     by: str
     text: str
-    is_model: bool
     call_id: str = ""
     """Of a call or its result."""
     refusal: str = ""
@@ -69,9 +68,9 @@ def transcript_parts(message: ModelMessage) -> Iterator[TranscriptPart]:
     if isinstance(message, ModelResponse):
         for part in message.parts:
             if isinstance(part, TextPart):
-                yield TranscriptPart(MODEL, part.content, True)
+                yield TranscriptPart(MODEL, part.content)
             elif isinstance(part, ToolCallPart):
-                yield TranscriptPart(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), True, part.tool_call_id)
+                yield TranscriptPart(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), part.tool_call_id)
         return
     metadata = message.metadata or {}
     if REPLACES not in metadata:
@@ -82,16 +81,16 @@ def _requested(message: ModelRequest, not_said: str) -> Iterator[TranscriptPart]
     """`not_said` is the heading of a message that the user did not write as a prompt."""
     for part in message.parts:
         if isinstance(part, UserPromptPart) and not_said:
-            yield TranscriptPart(not_said, prompt_text(part.content), False)
+            yield TranscriptPart(not_said, prompt_text(part.content))
         elif isinstance(part, UserPromptPart):
-            yield TranscriptPart(USER, typed_text(part.content), False)
+            yield TranscriptPart(USER, typed_text(part.content))
             yield from (
-                TranscriptPart(f"the file {one_line(name, NAME_CHARS)} says", text, False)
+                TranscriptPart(f"the file {one_line(name, NAME_CHARS)} says", text)
                 for name, text in attached_texts(part.content)
             )
         elif isinstance(part, ToolReturnPart | RetryPromptPart):
             by, text = f"{_name(part.tool_name or 'a check')} returned", content_text(part.content)
-            yield TranscriptPart(by, text, False, part.tool_call_id, _refusal(part, text))
+            yield TranscriptPart(by, text, part.tool_call_id, _refusal(part, text))
 
 
 def _refusal(part: ToolReturnPart | RetryPromptPart, text: str) -> str:

@@ -69,7 +69,7 @@ class SlashPrompt:
                 text, files = await self._from_file(command, own, approvals)
                 source = name_of(command.file, self._workplace.folder)
             text = storable_text(text)
-            files = [await self._workplace.attached(file) for file in files]
+            files = await self._attached(files, own)
             message = prompt_message(await prompt_content(text, files, self._runtime) if files else text)
         except (AttachmentRefused, PromptRefusedByServer, OSError) as refused:
             raise PromptRefused(f"Not sent: {refused}") from None
@@ -90,6 +90,17 @@ class SlashPrompt:
             if file not in own:
                 await self._may_read(file, f"slash-file-{number}", approvals)
         return "".join([await self._text(piece, number, approvals) for number, piece in enumerate(pieces)]), files
+
+    async def _attached(self, files: Sequence[NamedFile], own: Sequence[NamedFile]) -> list[NamedFile]:
+        """The files, ready; what only looks like one in the command's text is left out."""
+        found = []
+        for file in files:
+            try:
+                found.append(await self._workplace.attached(file))
+            except FileNotFoundError:
+                if file in own:
+                    raise
+        return found
 
     async def _may_read(self, file: NamedFile, call_id: str, approvals: Approvals) -> None:
         """Raises `PromptRefused` for a file outside the folder that no rule allows, or one that rules or the user

@@ -71,7 +71,7 @@ class Workplace(ABC):
 
     @abstractmethod
     async def attached(self, file: NamedFile) -> NamedFile:
-        """A referenced file, ready to be attached. Raises OSError: a sentence."""
+        """A referenced file, ready to be attached. Raises OSError, FileNotFoundError if there is none: a sentence."""
 
     @abstractmethod
     def holds(self, file: NamedFile) -> bool:

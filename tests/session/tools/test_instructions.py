@@ -82,6 +82,11 @@ def test_odd_files_are_named_and_not_read(folder: Path) -> None:
     }
 
 
+def test_a_name_that_cannot_be_a_path_leaves_the_instructions_as_they_are(folder: Path) -> None:
+    found = added(folder, f"Use tabs. @{'x' * 300} @a\0b @docs/style.md")
+    assert found["AGENTS.md"].startswith("Use tabs.") and "docs/style.md" in found
+
+
 def test_imports_have_a_depth(folder: Path) -> None:
     for n in range(10):
         (folder / f"{n}.md").write_text(f"@{n + 1}.md")

@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCalls
 
 from co_tui.session.attachments import AttachmentRefused
+from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.session import Session
 from co_tui.session.workplace.branch_changes import ReviewRefused
 from co_tui.settings.permission_rules import Rule, RuleInForce
@@ -116,6 +117,19 @@ async def test_a_prompt_names_files_there(tmp_path: Path, host: SshHost) -> None
     with host.down():
         assert sorted(workplace.list_files()) == ["Makefile", "src/a.py"], "as they were"
     assert len(seen) == 1
+    await close(session, environment)
+
+
+async def test_a_command_of_a_file_is_sent_without_what_only_looks_like_a_file(tmp_path: Path, host: SshHost) -> None:
+    there = made(host.home / "project", a_py="a = 1\n")
+    environment = environment_on(host, tmp_path / "own", scripted([]), there)
+    made(environment.paths.config, commands__go_md="Use @pytest.fixture and @a.py.\n")
+    session = await Session.start(environment, "scripted")
+    await session.submit("/go")
+    sent = str(session.state.history[0].message)
+    assert "Use @pytest.fixture" in sent and "a = 1" in sent
+    with pytest.raises(PromptRefused, match=r"gone\.py on box: no such file\. \(Put it in `backquotes`"):
+        await session.submit("/go @gone.py")
     await close(session, environment)
 
 

@@ -69,7 +69,11 @@ class SafeTexts:
         return read_small_bytes(path, LARGEST_TEXT_BYTES, inside=self._limit(path))
 
     def find(self, path: str) -> FoundText:
-        return FoundText(os.path.realpath(path), is_inside(path, Path(self.project())), Path(path).is_file())
+        try:
+            real, is_file = os.path.realpath(path), Path(path).is_file()
+        except (OSError, ValueError):  # too long, or not a path at all
+            real, is_file = path, False
+        return FoundText(real, is_inside(path, Path(self.project())), is_file)
 
     def _limit(self, path: str) -> Path | None:
         """The folder that a path must not leave."""

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 from co_tui.session.run_to_completion import run_to_completion
+from co_tui.session.workplace.host.address import HostUnreachable
 from co_tui.session.workplace.host.link import SessionLink
 from co_tui.session.workplace.session_workplace import UserProcess
 
@@ -41,7 +42,12 @@ class HostProcess:
             thread.shutdown(wait=False)
 
     def _read(self) -> tuple[bytes, bytes, int | None]:
-        said = self._link.ask("processes.read", self._name, again=False)
+        try:
+            said = self._link.ask("processes.read", self._name, again=False)
+        except HostUnreachable:
+            raise
+        except OSError as unknown:  # another question has renewed the connection
+            raise HostUnreachable("It ended with the connection.") from unknown
         return said["stdout"], said["stderr"], said["code"]
 
     async def kill(self) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from co_tui.events import Surroundings
 from co_tui.inert import one_line
 from co_tui.paths import Paths, current_folder, ensure_dir
-from co_tui.session.file_references import NamedFile, NamedFiles, remote_files
+from co_tui.session.file_references import NOT_MEANT, NamedFile, NamedFiles, remote_files
 from co_tui.session.workplace.branch_changes import BranchChanges, ReviewRefused
 from co_tui.session.workplace.here.local_workplace import state_text, today
 from co_tui.session.workplace.host.address import HostAddress, HostUnreachable, stand_in
@@ -93,10 +93,11 @@ class HostWorkplace(Workplace):
         except HostUnreachable as lost:
             raise OSError(f"Cannot read {one_line(file.name, NAME_CHARS)}. {lost}") from lost
         except OSError as error:
-            why = one_line(str(error), NAME_CHARS).rstrip(".")
-            raise OSError(
-                f"Cannot read {one_line(file.name, NAME_CHARS)} on {self.host.address.host}: {why}."
-            ) from error
+            name, why = (one_line(each, NAME_CHARS) for each in (file.name, str(error).rstrip(".")))
+            sentence = f"Cannot read {name} on {self.host.address.host}: {why}."
+            if isinstance(error, FileNotFoundError):
+                raise FileNotFoundError(f"{sentence} {NOT_MEANT}") from error
+            raise OSError(sentence) from error
         return file._replace(data=data, is_remote=False)
 
     def holds(self, file: NamedFile) -> bool:

@@ -41,14 +41,17 @@ sys.stdout.buffer.write(READY); sys.stdout.buffer.flush()
 main()
 """
 _START: Final = r"""
-PATH=$PATH:/usr/local/bin:/usr/bin:/bin:$HOME/.local/bin
-for each in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
-  if command -v "$each" > /dev/null && "$each" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2> /dev/null
-  then exec "$each" -I -S -c "$1"
-  fi
-done
-exit 93
+python=$(
+  PATH=$PATH:/usr/local/bin:/usr/bin:/bin:$HOME/.local/bin
+  for each in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
+    command -v "$each" > /dev/null &&
+      "$each" -I -S -c 'import sys; sys.exit(sys.version_info < (3, 10) or print(sys.executable))' 2> /dev/null && exit
+  done
+  exit 1
+) || exit 93
+exec "$python" -I -S -c "$1"
 """
+"""Starts Python itself: a wrapper, such as that of pyenv, would change PATH for every command."""
 
 
 @cache

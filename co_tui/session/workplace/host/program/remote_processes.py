@@ -81,10 +81,19 @@ class _Running:
     def _has_room(self, printed: bytearray) -> bool:
         return len(printed) < PIECE_BYTES or self._is_dropped
 
+    def _all_have_room(self) -> bool:
+        return all(map(self._has_room, self._printed))
+
+    def _is_closed(self) -> bool:
+        return not self._open
+
     def _wait(self) -> None:
         self._process.wait()
         with self._changed:
-            self._changed.wait_for(lambda: not self._open, DRAINING_S)
+            if not self._changed.wait_for(self._is_closed, DRAINING_S) and not self._all_have_room():
+                # What it printed last is still in the pipe, until the reader has followed.
+                self._changed.wait_for(self._all_have_room)
+                self._changed.wait_for(self._is_closed, DRAINING_S)
             self._is_over = True
             self._changed.notify_all()
 

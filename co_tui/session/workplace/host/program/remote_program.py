@@ -117,7 +117,7 @@ class RemoteProgram:
         if not is_inside(path, self.folder):
             raise OSError("it is outside of the folder")
         if not path.is_file():
-            raise OSError("a folder, not a file" if path.is_dir() else "no such file")
+            raise IsADirectoryError("a folder, not a file") if path.is_dir() else FileNotFoundError("no such file")
         with path.open("rb") as file:
             return base64.b64encode(file.read(ATTACHED_BYTES)).decode()
 
