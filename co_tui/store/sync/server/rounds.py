@@ -141,7 +141,7 @@ class Rounds:
         except psycopg.Error as error:
             if is_lost(error, connection):
                 raise
-            self._note(session_id, str(explained(error, self._key)))
+            self._note(session_id, str(explained(error, self._store.sync.server)))
         except Exception as error:  # as from data that is nested too deeply: the other sessions go on
             self._note(session_id, f"Session {session_id} is not synced: {type(error).__name__}: {error}.")
 
@@ -192,7 +192,8 @@ class Rounds:
 
     def note_leases(self, connection: Connection) -> None:
         connection.execute(FORGET_LEASES)
-        self.leased = frozenset(self._leases.live(connection)) - self.open.keys()
+        own = self._leases.owner.writer
+        self.leased = frozenset(name for name, lease in self._leases.live(connection).items() if lease.writer != own)
 
     def fetch(self, connection: Connection, session_id: str, most_bytes: int = MOST_BYTES_ASKED) -> int:
         """Fetch the text of another user's session; returns its bytes, 0 if it is too large."""
