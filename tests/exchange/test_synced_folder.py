@@ -1,11 +1,13 @@
 """A folder of logs that two machines share."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from co_tui.events import Message, SessionPinned, SessionStart, SessionTrashed
+from co_tui.exchange.intake.folder_deletions import latest
 from co_tui.headless.sessions import export_all
 from tests.support.growing_files import said
 from tests.support.here import Here
@@ -167,3 +169,14 @@ def test_a_folder_cannot_delete_a_session_that_it_never_had(tmp_path: Path, monk
 def test_a_wrong_export_is_refused(here: Here, arguments: tuple[str, ...]) -> None:
     done = here("export", *arguments)
     assert done.code == 2 and "--all" in done.err
+
+
+@pytest.mark.parametrize("at", ["2026-99-01T10:00:00.000000Z", "2026-01-01T10:00:00.000000Z" + 200 * "+"])
+def test_a_deletion_at_an_impossible_time_does_not_count(tmp_path: Path, at: str) -> None:
+    (tmp_path / "deleted").mkdir()
+    decision = {"session_id": "x", "at": at, "seq": 1, "deleted": True, "said": "AAAA"}
+    (tmp_path / "deleted" / "x.json").write_text(json.dumps(decision))
+    assert latest(tmp_path) == {}
+    (tmp_path / "deleted" / "x.json").write_text(json.dumps({**decision, "at": "2026-01-01T10:00:00.000000Z+"}))
+    os.mkfifo(tmp_path / "deleted" / "pipe.json")
+    assert list(latest(tmp_path)) == ["x"]

@@ -3,10 +3,12 @@
 import pytest
 
 from co_tui.events import (
+    Clear,
     CompactionComplete,
     Event,
     Fact,
     Message,
+    Pin,
     SessionFork,
     SessionPinned,
     SessionRename,
@@ -14,6 +16,7 @@ from co_tui.events import (
     SessionStart,
 )
 from co_tui.events.stored_messages import text_of
+from co_tui.session.state.derive import replay
 from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.sqlite.synced_rows import record_pushed
 from co_tui.store.store_errors import SessionBusy
@@ -143,6 +146,17 @@ def test_what_was_said_after_a_deletion_that_was_not_known_yet_is_a_fork() -> No
     assert delete_elsewhere(here, deletion) == ""
     assert place(there, before).session_id == fork and log(there, fork) == log(here, fork)
     assert place(there, before, revives=True).outcome is Outcome.NEW
+
+
+@pytest.mark.parametrize("keeps_id", [True, False, None])
+def test_a_pin_does_not_undo_what_was_cleared_elsewhere(keeps_id: bool | None) -> None:
+    here, there = two(CompactionComplete(success=True, replaced=((2, 0),), replacement=(said("sum", by_user=True),)))
+    add(here, Pin(messages=((2, 0),), history=((3, 0), (2, 0))))
+    add(there, Clear(), talk("after it"))
+    place(here, log(there), keeps_id=keeps_id)
+    state = replay(log(here))
+    assert [text_of(entry.message["parts"][0]["content"]) for entry in state.history] == ["after it"]
+    assert state.pins == {(2, 0)}
 
 
 @pytest.mark.parametrize("more", [(), ("a",), ("a", "b")], ids=["longer", "as long", "shorter"])

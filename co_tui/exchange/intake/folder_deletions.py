@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ from co_tui.store.sync.placing import Carry, OtherSession, delete_elsewhere
 
 FOLDER: Final = "deleted"
 _SAFE_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,79}")
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT[0-9:.]{8,20}Z\+*")
+_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\dT[0-9:.]{8,20}Z)\+{0,99}")
 _MOST_BYTES: Final = MOST_CHARS + 4_000
 _DIGESTS: Final = re.compile(r"[A-Za-z0-9_-]+")
 _MOST_EVENTS: Final = 10**9
@@ -88,7 +89,7 @@ def _is_pending(reading: Reading, deletion: Deletion) -> bool:
 
 def _read(file: Path) -> Deletion | None:
     try:
-        if file.is_symlink() or file.stat().st_size > _MOST_BYTES:
+        if file.is_symlink() or not file.is_file() or file.stat().st_size > _MOST_BYTES:
             return None
         record = json.loads(file.read_text(encoding="utf-8"))
         session_id, at, said = (record[name] for name in ("session_id", "at", "said"))
@@ -98,5 +99,13 @@ def _read(file: Path) -> Deletion | None:
     are_texts = all(isinstance(each, str) for each in (session_id, at, said))
     if not are_texts or type(seq) is not int or not isinstance(is_deleted, bool) or not 0 <= seq <= _MOST_EVENTS:
         return None
-    is_valid = _SAFE_ID.fullmatch(session_id) and _TIME.fullmatch(at) and _DIGESTS.fullmatch(said)
+    is_valid = _SAFE_ID.fullmatch(session_id) and _is_time(at) and _DIGESTS.fullmatch(said)
     return Deletion(session_id, at, seq, is_deleted, said) if is_valid else None
+
+
+def _is_time(at: str) -> bool:
+    found = _TIME.fullmatch(at)
+    try:
+        return found is not None and bool(datetime.fromisoformat(found[1]))
+    except ValueError:
+        return False

@@ -48,7 +48,7 @@ class CopyTally:
             say(brought.refused)
         elif brought.taken.outcome is Outcome.FORKED:
             as_fork = f"{self._done.title()} as a fork: {brought.taken.session_id}."
-            say(f"Session {brought.session_id} went on differently on both sides. {as_fork}")
+            say(f"Session {brought.session_id} was continued differently on both sides. {as_fork}")
         elif brought.taken.outcome is Outcome.CONTINUED:
             say(f"Session {brought.session_id}: {growth_text(brought.taken)}.")
 

@@ -220,4 +220,4 @@ def _outcome_text(taken: TakenIn) -> str:
         case Outcome.CONTINUED:
             return growth_text(taken)
         case Outcome.FORKED:
-            return f"a fork: {taken.fork_of} went on differently here"
+            return f"a fork: {taken.fork_of} was continued differently here"

@@ -17,6 +17,7 @@ from co_tui.events import (
     Event,
     Fact,
     Message,
+    Pin,
     Ref,
     Rewind,
     SessionFork,
@@ -30,7 +31,8 @@ from co_tui.inert import one_line
 from co_tui.store.session_counts import SessionCounters
 from co_tui.store.session_ids import stable_id
 
-CONVERSATION: Final = (Message, CompactionComplete, CompactionUndone, Clear, Rewind)
+REWRITES: Final = (CompactionComplete, CompactionUndone, Clear, Rewind)
+CONVERSATION: Final = (Message, *REWRITES)
 """What changes the history. All else (names, pins, the trash, being opened) leaves a conversation as it is."""
 SEQ_FIELDS: Final = frozenset(
     name
@@ -111,7 +113,15 @@ def rebased(mine_tail: Sequence[Event], theirs_tail: Sequence[Event], last_seq_o
         if place := _taken(known, event):
             seqs[event.seq or 0] = place
     session_id = mine_tail[0].session_id if mine_tail else ""
-    return renumbered(missing(mine_tail, theirs_tail), last_seq_of_theirs, session_id, seqs)
+    rest = missing(mine_tail, theirs_tail)
+    if any(isinstance(event.fact, REWRITES) for event in theirs_tail):
+        rest = tuple(map(_without_history, rest))
+    return renumbered(rest, last_seq_of_theirs, session_id, seqs)
+
+
+def _without_history(event: Event) -> Event:
+    """A message that a pin brought back stays out of a history that was rewritten elsewhere; the pin holds."""
+    return event.but(fact=event.fact.but(history=())) if isinstance(event.fact, Pin) else event
 
 
 def merged(
