@@ -99,7 +99,9 @@ class Rounds:
         """Push behind what is known to be on the server, without asking first; False if that is not possible."""
         with self._store.reading() as reading:
             here, after = reading.last_seq(session_id), reading.pushed_seq(self._key, session_id)
-            tip = _tip(reading, session_id, after)
+            tip, is_other = _tip(reading, session_id, after), bool(reading.owner(session_id))
+        if is_other:
+            return True  # only its text was fetched
         if here is None or tip is None or session_id in self.problems or self.open.get(session_id) == 0:
             return False
         try:
@@ -141,7 +143,7 @@ class Rounds:
         except psycopg.Error as error:
             if is_lost(error, connection):
                 raise
-            self._note(session_id, str(explained(error, self._key)))
+            self._note(session_id, str(explained(error, connection.info.dbname)))
         except Exception as error:  # as from data that is nested too deeply: the other sessions go on
             self._note(session_id, f"Session {session_id} is not synced: {type(error).__name__}: {error}.")
 
