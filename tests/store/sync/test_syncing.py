@@ -13,6 +13,8 @@ from co_tui.events import Event, Message, SessionFork, SessionPinned, SessionRen
 from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionNotFound, SessionOfAnother, StoreError
 from co_tui.store.sync.server import server as server_module
 from co_tui.store.sync.server import server_rows
+from co_tui.store.sync.server.rounds import Rounds
+from co_tui.store.sync.server.server import Connection
 from tests.store.test_contract import said
 from tests.support.cut_connections import CutConnections, cut_connections
 from tests.support.machines import Machine, hurry
@@ -348,6 +350,25 @@ def test_what_others_share_is_listed_read_and_not_changed(server: PostgresServer
         assert titles(bob) == {}
         with pytest.raises(SessionNotFound), bob.reading() as reading:
             reading.session("s")
+
+
+def test_the_text_of_another_users_session_is_fetched_once(
+    server: PostgresServer, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, fetched, fetch = server.new_database(), list[str](), Rounds.fetch
+
+    def counted(self: Rounds, connection: Connection, session_id: str, *limit: int) -> int:
+        fetched.append(session_id)
+        return fetch(self, connection, session_id, *limit)
+
+    monkeypatch.setattr(Rounds, "fetch", counted)
+    with Machine(home / "alice", server.url_for("alice", url)) as alice:
+        begun(alice, "s", "one")
+        alice.sync.share("s", shared=True).result(PATIENCE_S)
+    with Machine(home / "bob", server.url_for("bob", url)) as bob:
+        for _ in range(5):
+            bob.settle()
+    assert fetched == ["s"]
 
 
 def test_sharing_needs_the_server(laptop: Machine, way: CutConnections) -> None:
