@@ -27,7 +27,7 @@ async def release(lock: SessionLock) -> None:
 
 @asynccontextmanager
 async def claimed(store: Store, session_id: str) -> AsyncIterator[None]:
-    """Hold a session meanwhile. Raises `SessionBusy`."""
+    """Hold a session while open. Raises `SessionBusy`."""
     lock = await claim(store, session_id)
     try:
         yield

@@ -29,8 +29,8 @@ from co_tui.exchange.backup.archive import Backup, BackupRefused, BackupWriter
 from co_tui.exchange.backup.names import is_file_name
 from co_tui.exchange.backup.restoring import FileOutcome, RestoredFile, RestoreOptions, reason_to_ask
 from co_tui.exchange.exporters import as_jsonl
-from co_tui.exchange.intake.copying import BroughtSession, copy_sessions
-from co_tui.exchange.intake.take_in import Outcome, take_in_exactly
+from co_tui.exchange.intake.copying import CopiedSession, copy_sessions
+from co_tui.exchange.intake.take_in import Outcome, import_unchanged
 from co_tui.session.approvals.marks import Marks
 from co_tui.session.state.derive import replay
 from co_tui.store.port import Store
@@ -60,7 +60,7 @@ def outcomes(done: list[object]) -> dict[str, str]:
     return {
         each.session_id: each.taken.outcome.value if each.taken else each.refused
         for each in done
-        if isinstance(each, BroughtSession)
+        if isinstance(each, CopiedSession)
     }
 
 
@@ -127,7 +127,7 @@ def test_what_went_on_on_both_sides_becomes_a_fork_with_its_files_once(home: Pat
         (fork,) = (
             each.taken.session_id
             for each in restore(other, here, file)
-            if isinstance(each, BroughtSession) and each.taken and each.taken.outcome is Outcome.FORKED
+            if isinstance(each, CopiedSession) and each.taken and each.taken.outcome is Outcome.FORKED
         )
         assert "on the train" in logs(other)["one"] and "at the desk" not in logs(other)["one"]
         assert "at the desk" in logs(other)[fork]
@@ -292,7 +292,7 @@ def test_the_rest_of_a_log_that_fits_nowhere_is_refused(tmp_path: Path) -> None:
         with store.reading() as reading:
             log = [event.but(timestamp="2020-01-01T00:00:00Z") for event in reading.events("one")]
         with pytest.raises(Exception, match="Session one has just changed"):
-            take_in_exactly(store, log[2:])
+            import_unchanged(store, log[2:])
 
 
 # What is not believed

@@ -114,7 +114,7 @@ def test_an_interrupted_restore_says_how_far_it_came_and_the_same_command_contin
     filled.environ["CO_TUI_HOME"] = str(tmp_path / "new")
     from co_tui.exchange.backup import restoring
 
-    take_in, calls = restoring.take_in_exactly, []
+    take_in, calls = restoring.import_unchanged, []
 
     def once(*given: object) -> object:
         calls.append(given)
@@ -123,7 +123,7 @@ def test_an_interrupted_restore_says_how_far_it_came_and_the_same_command_contin
         return take_in(*given)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patched:
-        patched.setattr(restoring, "take_in_exactly", once)
+        patched.setattr(restoring, "import_unchanged", once)
         done = filled("restore", str(file))
     assert done.code == 130
     assert "Stopped: 1 session restored, 0 files restored. The same command continues." in done.err

@@ -20,8 +20,8 @@ from co_tui.exchange.backup.names import APPROVALS, SETTINGS, path_of, session_o
 from co_tui.exchange.importers.foreign_files import MAX_LINE_BYTES
 from co_tui.exchange.importers.imported import ImportRefused
 from co_tui.exchange.importers.programs.co_tui_log import MAX_MISSING_EVENTS
-from co_tui.exchange.intake.copying import BroughtSession, bring_reply
-from co_tui.exchange.intake.take_in import Outcome, TakenIn, look_up_exactly, take_in_exactly
+from co_tui.exchange.intake.copying import CopiedSession, bring_reply
+from co_tui.exchange.intake.take_in import Outcome, TakenIn, import_unchanged, look_up_exactly
 from co_tui.paths import Paths, path_text, replaced_atomically
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import LIMIT_BYTES, parsed
@@ -75,7 +75,7 @@ class RestoredFile(NamedTuple):
     why: str = ""
 
 
-Restored: TypeAlias = BroughtSession | RestoredFile
+Restored: TypeAlias = CopiedSession | RestoredFile
 
 
 class RestoreOptions(NamedTuple):
@@ -109,17 +109,17 @@ class Restoring:
             else:
                 yield self._file(entry)
 
-    def _session(self, session_id: str, entry: Entry) -> BroughtSession:
+    def _session(self, session_id: str, entry: Entry) -> CopiedSession:
         self._latest = ("", 0)
         try:
             taken, last_seq = self._taken(session_id, log_lines(session_id, entry.content))
         except ImportRefused as why:
-            return BroughtSession(session_id, refused=str(why))
+            return CopiedSession(session_id, refused=str(why))
         if taken.session_id != session_id:
             self._forks[session_id] = taken.session_id
         else:
             self._latest = (session_id, last_seq)
-        return BroughtSession(session_id, taken)
+        return CopiedSession(session_id, taken)
 
     def _taken(self, session_id: str, lines: Sequence[bytes]) -> tuple[TakenIn, int]:
         """What came of a log, and the seq of its last event. One whose end is known is not read any further."""
@@ -130,7 +130,7 @@ class Restoring:
             log = self._passed(read_log(session_id, lines))
             if self._options.dry_run:
                 return look_up_exactly(reading, log), log[-1].seq or 0
-        return take_in_exactly(self._store, log), log[-1].seq or 0
+        return import_unchanged(self._store, log), log[-1].seq or 0
 
     def _passed(self, log: list[Event]) -> list[Event]:
         return log if self._options.with_config else list(self._border(log, Source.OTHERS))

@@ -8,7 +8,7 @@ from co_tui.events import Event
 from co_tui.events.decisions import Border, Source
 from co_tui.exchange.exporters.hiding import without_keys
 from co_tui.exchange.importers.imported import ImportRefused
-from co_tui.exchange.intake.take_in import Outcome, TakenIn, look_up_exactly, take_in_exactly
+from co_tui.exchange.intake.take_in import Outcome, TakenIn, import_unchanged, look_up_exactly
 from co_tui.store.port import Reading, Store
 from co_tui.store.store_errors import SessionBusy
 from co_tui.store.sync.branches import has_conversation
@@ -18,7 +18,7 @@ END_EVENTS: Final = 20
 """How much of a log is compared first."""
 
 
-class BroughtSession(NamedTuple):
+class CopiedSession(NamedTuple):
     """What came of a session that was copied or restored."""
 
     session_id: str
@@ -29,7 +29,7 @@ class BroughtSession(NamedTuple):
 
 def copy_sessions(
     source: Store, target: Store, names: Iterable[str], keys: Sequence[str], border: Border, *, dry_run: bool = False
-) -> Iterator[BroughtSession]:
+) -> Iterator[CopiedSession]:
     """Copy one session after the other, without the user's own keys and what others may have decided. Raises
     `StoreError`."""
     with source.reading() as reading, target.reading() as there:
@@ -40,15 +40,15 @@ def copy_sessions(
             if reading.is_from_elsewhere(session_id):
                 log = list(border(log, Source.OTHERS if reading.session(session_id).owner else Source.OWN))
             try:
-                taken = look_up_exactly(there, log) if dry_run else take_in_exactly(target, log)
+                taken = look_up_exactly(there, log) if dry_run else import_unchanged(target, log)
             except ImportRefused as why:
-                yield BroughtSession(session_id, refused=str(why))
+                yield CopiedSession(session_id, refused=str(why))
                 continue
             reply = () if dry_run or taken.outcome is Outcome.FORKED else reading.partial_reply(session_id)
             if reply and session_id not in source.claimed():
                 hidden = [_hidden(piece, keys) for piece in reply]
                 bring_reply(target, session_id, log[-1].seq or 0, hidden)
-            yield BroughtSession(session_id, taken)
+            yield CopiedSession(session_id, taken)
 
 
 def _news(reading: Reading, there: Reading, session_id: str, keys: Sequence[str]) -> list[Event]:

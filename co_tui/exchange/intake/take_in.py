@@ -85,7 +85,7 @@ def look_up(store: Store, session: ImportedSession, *, from_folder: bool = False
         return taken if from_folder else _with_trash(reading, taken)
 
 
-def take_in_exactly(store: Store, log: Sequence[Event]) -> TakenIn:
+def import_unchanged(store: Store, log: Sequence[Event]) -> TakenIn:
     """Store what is not stored yet of a log of ours, as it is: what it allows, its pin and its place in the trash hold.
 
     It may be only the end of one that is stored. Only for the user's own logs. Raises `ImportRefused` with a sentence.
@@ -100,7 +100,7 @@ def take_in_exactly(store: Store, log: Sequence[Event]) -> TakenIn:
 
 
 def look_up_exactly(reading: Reading, log: Sequence[Event]) -> TakenIn:
-    """What `take_in_exactly` would do; writes nothing."""
+    """What `import_unchanged` would do; writes nothing."""
     return _known_end(reading, log) or _taken(planned(reading, log, keeps_id=False, revives=True).placed)
 
 

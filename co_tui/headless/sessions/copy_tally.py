@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Final
 
 from co_tui.events.wording import counted
-from co_tui.exchange.intake.copying import BroughtSession
+from co_tui.exchange.intake.copying import CopiedSession
 from co_tui.exchange.intake.take_in import Outcome, TakenIn
 from co_tui.headless.output import put_json, say
 from co_tui.inert import one_line
@@ -29,7 +29,7 @@ class CopyTally:
         """The ids of those that are not forks: they are the same session on both sides."""
         self._reported = time.monotonic()
 
-    def count(self, brought: BroughtSession) -> None:
+    def count(self, brought: CopiedSession) -> None:
         kind = brought.taken.outcome.value if brought.taken else _REFUSED
         self._counts[kind] += 1
         if brought.taken:
@@ -43,7 +43,7 @@ class CopyTally:
             self._reported = time.monotonic()
             say(f"{self._counts.total():,} of {counted(self._total, 'session')}")
 
-    def _name(self, brought: BroughtSession) -> None:
+    def _name(self, brought: CopiedSession) -> None:
         if brought.taken is None:
             say(brought.refused)
         elif brought.taken.outcome is Outcome.FORKED:
@@ -88,7 +88,7 @@ def growth_text(taken: TakenIn) -> str:
 _ORDER: Final = (Outcome.NEW, Outcome.CONTINUED, Outcome.FORKED, Outcome.KNOWN)
 
 
-def _as_json(brought: BroughtSession, kind: str) -> dict[str, object]:
+def _as_json(brought: CopiedSession, kind: str) -> dict[str, object]:
     taken = brought.taken
     if taken is None:
         return {"session_id": brought.session_id, "outcome": kind, "why": brought.refused}

@@ -26,7 +26,7 @@ MOST_OF_HELD = 0.66
 RATION = 0.4
 """Share of the tokens that leave: how much a journal may grow for them."""
 REWRITTEN = 0.75
-"""Share of its limit: how long a journal is when it is written anew, so that it can grow again."""
+"""Share of its limit: how long a journal is when it is written again, so that it can grow again."""
 
 
 @dataclass(slots=True)

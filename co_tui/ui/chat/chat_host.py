@@ -48,7 +48,7 @@ class SessionControl(Protocol):
     def next_mode(self) -> None:
         """Switch to the next mode."""
 
-    def heeds_effort(self, model: str) -> bool:
+    def supports_effort(self, model: str) -> bool:
         """Whether the model supports a reasoning effort; False until the engine is loaded."""
 
     async def list_resources(self) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from co_tui.session.slash import typed_command
 from co_tui.session.state.session_state import SessionState, seq_of
 from co_tui.ui.chat.message_actions import MessageActions
 from co_tui.ui.chat.transcript_feed import Feed
-from co_tui.ui.dialogs.steady_screen import SteadyScreen
+from co_tui.ui.dialogs.safe_screen import SafeScreen
 from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.prompt_area import PLACEHOLDER, SHORT_PLACEHOLDER, Prompt
 from co_tui.ui.transcript.transcript import Transcript
@@ -44,7 +44,7 @@ MAX_EDITED_CHARS = 200_000
 """Longest text to edit in a `TextArea`: it lays out all of its lines, so more takes seconds to open."""
 
 
-class ChatRequests(SteadyScreen, Screen[None]):
+class ChatRequests(SafeScreen, Screen[None]):
     """A screen with a transcript and a prompt, and a timeline after the first paint."""
 
     transcript = query_one(Transcript)

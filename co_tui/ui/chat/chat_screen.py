@@ -236,7 +236,7 @@ class ChatScreen(ChatRequests):
         state = self._state
         policy = state.policy or self._launch.settings.policy
         wanted = self._launch.settings.reasoning_effort
-        effort = wanted if wanted and self._host.controller.heeds_effort(self._model) else ""
+        effort = wanted if wanted and self._host.controller.supports_effort(self._model) else ""
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
         asked, private = len(state.pending), self._launch.private
         branch = state.branch or self.branch

@@ -177,7 +177,7 @@ class Backend:
         async with claimed(store, session_id):
             await asyncio.wrap_future(store.writing().append(session_id, [SessionRename(title=title)]))
 
-    def heeds_effort(self, model: str) -> bool:
+    def supports_effort(self, model: str) -> bool:
         """Whether the model supports a reasoning effort; False until the engine is loaded."""
         if not self.ready:
             return False

@@ -166,7 +166,7 @@ class SessionController:
         self._opening.begin(came_from=None)
         await self.modes.begin(session)
         if is_new:
-            self._drafts.save_soon()  # what was typed meanwhile is now this session's draft
+            self._drafts.save_soon()  # what was typed until now is now this session's draft
         self.follow(opened.listener)
         if session.state.pending:
             self.sender.ask_pending(session)
@@ -321,8 +321,8 @@ class SessionController:
     def draft_changed(self) -> None:
         self._drafts.save_soon()
 
-    def heeds_effort(self, model: str) -> bool:
-        return self.backend.heeds_effort(model)
+    def supports_effort(self, model: str) -> bool:
+        return self.backend.supports_effort(model)
 
     async def close(self) -> bool:
         """Close the session and the engine; False if that is under way already."""

@@ -10,7 +10,7 @@ from textual.types import CSSPathType
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
-from co_tui.ui.dialogs.steady_screen import SteadyScreen
+from co_tui.ui.dialogs.safe_screen import SafeScreen
 
 T = TypeVar("T")
 LOW_ROWS: Final = 22
@@ -19,7 +19,7 @@ LEAST_ROWS, AROUND_ROWS = 3, 5
 """Minimum rows of the scrolling content, and rows around it: the border, and up to two lines of keys."""
 
 
-class Dialog(SteadyScreen, ModalScreen[T], Generic[T]):
+class Dialog(SafeScreen, ModalScreen[T], Generic[T]):
     """A modal screen in a box: as high as its content, unless `tall`, where the content fills the screen.
 
     `wide` is for longer texts.

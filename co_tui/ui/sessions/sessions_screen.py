@@ -19,7 +19,7 @@ from co_tui.store.port import Store
 from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.background import cancel_background, guarded_callback, run_in_background
-from co_tui.ui.dialogs.steady_screen import SteadyScreen
+from co_tui.ui.dialogs.safe_screen import SafeScreen
 from co_tui.ui.sessions.session_actions import ChosenSession, SessionActions, SessionEditor
 from co_tui.ui.sessions.session_finder import Found, SessionFinder
 from co_tui.ui.sessions.session_list_widget import ListMarkers, SessionList
@@ -38,7 +38,7 @@ OUTSIDE_TRASH: Final = ("fork", "rename")
 """Changes that a session in the trash does not offer."""
 
 
-class SessionsScreen(SteadyScreen, Screen[ChosenSession | None]):
+class SessionsScreen(SafeScreen, Screen[ChosenSession | None]):
     """Typing filters; every action has a key."""
 
     CSS_PATH = "sessions.tcss"

@@ -16,7 +16,7 @@ from textual.widgets.option_list import Option
 
 from co_tui.inert import inert, one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
-from co_tui.ui.dialogs.steady_screen import SteadyScreen
+from co_tui.ui.dialogs.safe_screen import SafeScreen
 from co_tui.ui.settings.setting_inputs import ChoiceList, FilterField, GroupList, OpeningList, ValueField
 from co_tui.ui.settings.setting_rows import EMPTY, LONG_VALUE, SOURCE_COLUMNS, SettingRow, about_setting, setting_line
 from co_tui.ui.widgets.key_line import HELP, KeyLine
@@ -43,7 +43,7 @@ class SettingEditor(Protocol):
     def preview(self, theme: str) -> None: ...
 
 
-class SettingsScreen(SteadyScreen, Screen[None]):
+class SettingsScreen(SafeScreen, Screen[None]):
     CSS_PATH = "settings.tcss"
     AUTO_FOCUS = "#rows"
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (76, "-wide")]

@@ -11,7 +11,7 @@ from textual.css.query import NoMatches
 from co_tui.ui.textual_internals import ScreenInternals
 
 
-class SteadyScreen(ScreenInternals):
+class SafeScreen(ScreenInternals):
     """Closes only itself, ignores clicks on widgets being removed, and tolerates late messages.
 
     Textual would close whatever screen is on top, or fail if none is left.
