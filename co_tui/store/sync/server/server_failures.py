@@ -9,7 +9,6 @@ from co_tui.inert import one_line
 from co_tui.store.store_errors import StoreError
 
 SHOWN_CHARS: Final = 200
-_RETRIED: Final = (errors.SerializationFailure, errors.DeadlockDetected, errors.UniqueViolation)
 _GOING_DOWN: Final = (errors.AdminShutdown, errors.CrashShutdown, errors.CannotConnectNow)
 _PASSWORD: Final = ("password authentication failed", "no password supplied", "authentication failed")
 _CUT: Final = ("server closed the connection", "ssl connection has been closed", "ssl syscall error")
@@ -25,11 +24,6 @@ def is_lost(error: Exception, connection: "psycopg.Connection[Any] | None") -> b
     if isinstance(error, DatabaseUnreachable) or (connection is not None and connection.closed):
         return True
     return isinstance(error, _GOING_DOWN)
-
-
-def may_succeed_again(error: Exception) -> bool:
-    """Whether the server undid a transaction because of another one."""
-    return isinstance(error, _RETRIED)
 
 
 def explained(error: psycopg.Error, location: str) -> StoreError:
