@@ -280,9 +280,9 @@ class Reader:
         """The same of each session."""
         return self._ask(lambda connection: synced_rows.pushed_seqs(connection, server), {})
 
-    def last_seqs(self) -> dict[str, int]:
-        """The last event of each session of this user."""
-        return self._ask(synced_rows.last_seqs, {})
+    def last_events_of_all(self) -> dict[str, tuple[int, str]]:
+        """Seq and time of the last event of each session of this user."""
+        return self._ask(synced_rows.last_events_of_all, {})
 
     def last_seq(self, session_id: str) -> int | None:
         """None if there is no such session."""

@@ -42,9 +42,13 @@ def pushed_seqs(connection: sqlite3.Connection, server: str) -> dict[str, int]:
     return dict(connection.execute("SELECT session_id, seq FROM pushed WHERE server = ?", (server,)))
 
 
-def last_seqs(connection: sqlite3.Connection) -> dict[str, int]:
-    """The last event of each session of this user."""
-    return dict(connection.execute("SELECT id, last_seq FROM sessions WHERE owner = ''"))
+def last_events_of_all(connection: sqlite3.Connection) -> dict[str, tuple[int, str]]:
+    """Seq and time of the last event of each session of this user."""
+    rows = connection.execute(
+        "SELECT s.id, s.last_seq, coalesce(e.timestamp, '') FROM sessions s"
+        " LEFT JOIN events e ON e.session_id = s.id AND e.seq = s.last_seq WHERE s.owner = ''"
+    )
+    return {session_id: (seq, time) for session_id, seq, time in rows}
 
 
 def record_pushed(connection: sqlite3.Connection, server: str, session_id: str, seq: int, *, pulled: bool) -> None:

@@ -280,6 +280,7 @@ def test_only_the_machine_that_has_a_session_changes_its_files(laptop: Machine, 
     laptop.checkpoint(1, "One")
     laptop.settle()
     with laptop.store.claim("s"):
+        desktop.settle()
         desktop.resume("s")
         with pytest.raises(SessionBusy, match="is open in another co-tui"):
             desktop.store.claim("s")

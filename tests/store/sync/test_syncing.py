@@ -13,7 +13,7 @@ from co_tui.events import Event, Message, SessionFork, SessionPinned, SessionRen
 from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionNotFound, SessionOfAnother, StoreError
 from co_tui.store.sync.server import server as server_module
 from co_tui.store.sync.server import server_rows
-from co_tui.store.sync.server.rounds import Rounds
+from co_tui.store.sync.server.others_sessions import OthersSessions
 from co_tui.store.sync.server.server import Connection
 from tests.store.test_contract import said
 from tests.support.cut_connections import CutConnections, cut_connections
@@ -355,13 +355,13 @@ def test_what_others_share_is_listed_read_and_not_changed(server: PostgresServer
 def test_the_text_of_another_users_session_is_fetched_once(
     server: PostgresServer, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url, fetched, fetch = server.new_database(), list[str](), Rounds.fetch
+    url, fetched, fetch = server.new_database(), list[str](), OthersSessions.fetch
 
-    def counted(self: Rounds, connection: Connection, session_id: str, *limit: int) -> int:
+    def counted(self: OthersSessions, connection: Connection, session_id: str, *limit: int) -> int:
         fetched.append(session_id)
         return fetch(self, connection, session_id, *limit)
 
-    monkeypatch.setattr(Rounds, "fetch", counted)
+    monkeypatch.setattr(OthersSessions, "fetch", counted)
     with Machine(home / "alice", server.url_for("alice", url)) as alice:
         begun(alice, "s", "one")
         alice.sync.share("s", shared=True).result(PATIENCE_S)
@@ -426,3 +426,24 @@ def test_a_fetched_session_is_not_fetched_again_and_again(server: PostgresServer
             wait_until(lambda: bob.said("s")[-1] == "more")
             bob.settle()
         assert fetched.count("s") <= 3
+
+
+def test_a_server_that_was_restored_and_continued_elsewhere_is_noticed_although_it_has_as_many_events(
+    laptop: Machine, desktop: Machine, way: CutConnections, server: PostgresServer, database: str
+) -> None:
+    begun(laptop, "s", "one")
+    laptop.settle()
+    desktop.settle()
+    with laptop.claim("s"):
+        append(laptop, "s", "on the laptop")
+    laptop.settle()
+    way.take_down()
+    server.execute("DELETE FROM co_tui.events WHERE seq > 2; UPDATE co_tui.sessions SET last_seq = 2", database)
+    with desktop.claim("s"):
+        desktop.writing().replace_tail("s", 2, []).result()
+        append(desktop, "s", "on the desktop")
+    desktop.settle()
+    way.bring_back()
+    for machine in (laptop, desktop, laptop):
+        machine.settle()
+    assert titles(laptop) == titles(desktop) and len(titles(laptop)) == 2

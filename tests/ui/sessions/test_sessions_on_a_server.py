@@ -10,6 +10,7 @@ from textual.widgets import Input
 from co_tui.events import Message, ModelChange, SessionStart
 from co_tui.session.launch import Launch
 from co_tui.store.sqlite.store import SqliteStore
+from tests.support.cut_connections import cut_connections
 from tests.support.delayed_connections import DelayedConnections, delayed_connections
 from tests.support.network_waits import recorded_network_waits
 from tests.support.postgres import PostgresServer, postgres_server, synced_store
@@ -148,19 +149,22 @@ async def test_a_session_that_is_only_read_here_is_followed_live(launch: Launch,
 
 
 async def test_a_server_that_is_away_is_named_and_the_list_stays(
-    launch: Launch, elsewhere: SqliteStore, way: DelayedConnections
+    home: Path, provider: Provider, url: str, server: PostgresServer, elsewhere: SqliteStore
 ) -> None:
-    keep(elsewhere, launch, "s-1", "fix flaky login")
-    async with running(launch) as (app, pilot):
-        await pilot.press("f2")
-        await until(pilot, lambda: "Sessions · 1 ─" in screen_text(app))
-        await pilot.press("escape")
-        way.refuse()
-        await pilot.press("f2")
-        await until(pilot, lambda: "cannot be reached" in " ".join(screen_text(app).split()))
-        assert "Sessions · 1 ─" in screen_text(app) and "fix flaky login" in screen_text(app)
-        await pilot.press("escape")
-        await ask(app, pilot, "said while away")
-        await until(pilot, lambda: "not pushed" in screen_text(app))
-        way.refuse(False)
-        await until(pilot, lambda: "not pushed" not in screen_text(app))
+    launch = launch_for(home, provider)
+    with cut_connections(server.socket) as way:
+        launch = launch.but(store=synced_store(home, way.url(url.split("?")[0].rpartition("/")[2])))
+        keep(elsewhere, launch, "s-1", "fix flaky login")
+        async with running(launch) as (app, pilot):
+            await pilot.press("f2")
+            await until(pilot, lambda: "Sessions · 1 ─" in screen_text(app))
+            await pilot.press("escape")
+            way.take_down()
+            await pilot.press("f2")
+            await until(pilot, lambda: "cannot be reached" in " ".join(screen_text(app).split()))
+            assert "Sessions · 1 ─" in screen_text(app) and "fix flaky login" in screen_text(app)
+            await pilot.press("escape")
+            await ask(app, pilot, "said while away")
+            await until(pilot, lambda: "not pushed" in screen_text(app))
+            way.bring_back()
+            await until(pilot, lambda: "not pushed" not in screen_text(app))

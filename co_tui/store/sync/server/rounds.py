@@ -18,6 +18,7 @@ from co_tui.store.sync.server import server_rows
 from co_tui.store.sync.server.checked_rows import BadRows
 from co_tui.store.sync.server.kept_journals import KeptSession, whole_log
 from co_tui.store.sync.server.leases import FORGET_LEASES, Leases
+from co_tui.store.sync.server.others_sessions import OthersSessions
 from co_tui.store.sync.server.server import Connection
 from co_tui.store.sync.server.server_failures import explained, is_lost
 from co_tui.store.sync.server.server_rows import Push
@@ -27,11 +28,6 @@ if TYPE_CHECKING:
     from co_tui.store.sqlite.store import SqliteStore
 
 EVENTS_AT_ONCE: Final = 500
-MOST_BYTES_EACH: Final = 5_000_000
-MOST_BYTES_OF_OTHERS: Final = 100_000_000
-"""How much text of other users' sessions is fetched before it is asked for."""
-MOST_BYTES_ASKED: Final = 200_000_000
-"""The largest session of another user that is fetched at all."""
 SHOWN_CHARS: Final = 80
 
 
@@ -58,6 +54,7 @@ class Rounds:
         """Those that other machines write."""
         self.problems: dict[str, str] = {}
         """Why a session could not be pushed or pulled."""
+        self.others = OthersSessions(store, self._report_once)
         self._replies: set[str] | None = None
         self._reported: set[str] = set()
 
@@ -70,19 +67,19 @@ class Rounds:
         listing = server_rows.listing(connection)
         for sentence in listing.bad:
             self._report_once(sentence)
-        self._change(partial(synced_rows.note_shared, shared=listing.shared))
-        self._change(partial(synced_rows.list_others, rows=listing.others))
+        self.others.note(listing)
         yield
         with self._store.reading() as reading:
-            here, pushed = reading.last_seqs(), reading.pushed_seqs(self._key)
-        there = listing.own
+            here, pushed, there = reading.last_events_of_all(), reading.pushed_seqs(self._key), listing.own
         differing = [
-            each for each in here.keys() | there.keys() if not here.get(each) == there.get(each) == pushed.get(each)
+            each
+            for each in here.keys() | there.keys()
+            if here.get(each) != (there.get(each), listing.times.get(each)) or there.get(each) != pushed.get(each)
         ]
         for session_id in sorted(differing, reverse=True):
             self.one(connection, session_id, there.get(session_id))
             yield
-        yield from self._fetch_some(connection)
+        yield from self.others.fetch_some(connection)
 
     def push_changed(self, connection: Connection, session_ids: Iterable[str]) -> None:
         """Push what was written or deleted here; what is not as it was left on the server is looked at whole."""
@@ -123,9 +120,8 @@ class Rounds:
             self._merge_deletions(connection)
         for session_id in own:
             self.one(connection, session_id, listing.own.get(session_id))
-        self._change(partial(synced_rows.list_others, rows=listing.others, among=ids))
-        for row in listing.others:
-            self._fetch(connection, row.id, MOST_BYTES_EACH)
+        self.others.note(listing, among=ids)
+        self.others.fetch_these(connection, [row.id for row in listing.others])
 
     def one(self, connection: Connection, session_id: str, last: int | None) -> None:
         """Bring one session up to date; `last` is the server's last event. What fails is noted, others go on."""
@@ -196,34 +192,6 @@ class Rounds:
         connection.execute(FORGET_LEASES)
         own = self._leases.owner.writer
         self.leased = frozenset(name for name, lease in self._leases.live(connection).items() if lease.writer != own)
-
-    def fetch(self, connection: Connection, session_id: str, most_bytes: int = MOST_BYTES_ASKED) -> int:
-        """Fetch the text of another user's session; returns its bytes, 0 if it is too large."""
-        with self._store.reading() as reading:
-            last = reading.last_events(session_id, 1)
-        after = (last[0].seq or 0) if last else 0
-        size = server_rows.size(connection, session_id, after)
-        if size > most_bytes:
-            return 0
-        if events := server_rows.events(connection, session_id, after):
-            self._store.writing().replace_tail(session_id, after, events).result()
-        return size
-
-    def _fetch_some(self, connection: Connection) -> Iterator[None]:
-        left = MOST_BYTES_OF_OTHERS
-        with self._store.reading() as reading:
-            missing = sorted(reading.not_fetched(), reverse=True)
-        for session_id in missing:
-            left -= self._fetch(connection, session_id, min(left, MOST_BYTES_EACH))
-            yield
-
-    def _fetch(self, connection: Connection, session_id: str, most_bytes: int) -> int:
-        """The same for many: what cannot be fetched is left out."""
-        try:
-            return self.fetch(connection, session_id, most_bytes)
-        except (StoreError, BadRows) as error:
-            self._report_once(f"Session {session_id} of another user is left out: {error}")
-            return 0
 
     def _push_open(self, connection: Connection, session_id: str, last: int | None) -> None:
         """A session that is open here is only pushed: what is new elsewhere becomes a matter of its end."""

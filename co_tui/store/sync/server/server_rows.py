@@ -33,7 +33,10 @@ MOST_OTHERS: Final = 5_000
 Tip = tuple[str, str]
 """Type and timestamp of an event: with its seq, they say whether two copies have the same one."""
 
-_OWN_SESSIONS: Final = f"SELECT left(s.id, 1000), s.last_seq, s.shared FROM sessions s WHERE {OWN}"
+_OWN_SESSIONS: Final = (
+    "SELECT left(s.id, 1000), s.last_seq, s.shared, (SELECT left(e.timestamp, 100) FROM events e"
+    f" WHERE e.session_id = s.id AND e.seq = s.last_seq) FROM sessions s WHERE {OWN}"
+)
 _SHOWN: Final = {"pinned": "false", "trashed": "''", "shared": "true"}
 _OTHERS_COLUMNS: Final = ", ".join(
     f"left(s.{name}, {MOST_TEXT_CHARS})" if kind is str and name != "trashed" else _SHOWN.get(name, f"s.{name}")
@@ -102,6 +105,8 @@ class Listing(NamedTuple):
 
     own: dict[str, int]
     """The last seq of each session of this user."""
+    times: dict[str, str]
+    """When its last event was."""
     shared: frozenset[str]
     """Those of them that others can read."""
     others: list[SessionRow]
@@ -119,15 +124,15 @@ def listing(connection: Connection, ids: Sequence[str] | None = None) -> Listing
     with connection.pipeline():
         mine = connection.execute(f"{_OWN_SESSIONS}{of_these}".encode(), values)
         others = connection.execute(_OTHERS.format(of_these=of_these).encode(), values)
-    result = Listing({}, frozenset(), [], [])
+    result = Listing({}, {}, frozenset(), [], [])
     shared = set()
     for row in mine.fetchall():
         try:
-            session_id, last_seq, is_shared = checked_own(row)
+            session_id, last_seq, is_shared = checked_own(row[:3])
         except BadRows as bad:
             result.bad.append(str(bad))
             continue
-        result.own[session_id] = last_seq
+        result.own[session_id], result.times[session_id] = last_seq, str(row[3])
         shared |= {session_id} if is_shared else set()
     for row in others.fetchall():
         try:

@@ -136,7 +136,7 @@ class ServerSync:
             with self._store.reading() as reading:
                 is_other = bool(reading.owner(session_id))
             if is_other:
-                rounds.fetch(connection, session_id)
+                rounds.others.fetch(connection, session_id)
             else:
                 rounds.some(connection, [session_id])
 
