@@ -161,7 +161,7 @@ async def test_a_server_that_is_away_is_named_and_the_list_stays(
             await pilot.press("escape")
             way.take_down()
             await pilot.press("f2")
-            await until(pilot, lambda: "cannot be reached" in " ".join(screen_text(app).split()))
+            await until(pilot, lambda: any("cannot be reached" in each.message for each in app._notifications))
             assert "Sessions · 1 ─" in screen_text(app) and "fix flaky login" in screen_text(app)
             await pilot.press("escape")
             await ask(app, pilot, "said while away")
