@@ -209,7 +209,7 @@ class CountedSummaries:
 
     def __init__(self, model: ModelHandle, timeout_s: float) -> None:
         self._model = model
-        self._summaries = ModelSummaries(model, timeout_s=timeout_s, is_used_meanwhile=False)
+        self._summaries = ModelSummaries(model, timeout_s=timeout_s, is_in_use=False)
         self._by_model = self._offline = 0
         self._cost = 0.0
         self._note = ""

@@ -43,7 +43,7 @@ def delete_forever(store: Store, session_id: str) -> None:
 
 
 def delete_trash(store: Store, rows: Iterable[SessionRow]) -> Iterator[SessionRow]:
-    """Delete trashed sessions one by one, and yield each; those opened or changed meanwhile are left."""
+    """Delete trashed sessions one by one, and yield each; those opened or changed by then are left."""
     return (row for row in rows if _delete(store, row))
 
 
@@ -78,7 +78,7 @@ def planned_clean_up(store: Store, *, retention_days: int, policy: str = "", now
 
 
 def clean_up(store: Store, what: CleanUp) -> CleanUp:
-    """Carry out a plan and return what was done, skipping sessions opened or changed meanwhile."""
+    """Carry out a plan and return what was done, skipping sessions that were opened or changed by then."""
     trashed: list[SessionRow] = []
     for start in range(0, len(what.trashed), AT_ONCE):
         trashed += _trash(store, what.trashed[start : start + AT_ONCE])

@@ -197,7 +197,7 @@ class LogWriting(Protocol):
 class Writing(LogWriting, Protocol):
     """All changes; those to one session in the order they are requested.
 
-    However long a change is, others can write meanwhile, and nothing of it is seen before all of it is.
+    However long a change is, others can write during it, and nothing of it is seen before all of it is.
     """
 
     def recover(self, session_id: str) -> "Future[tuple[Event, ...]]":

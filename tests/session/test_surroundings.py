@@ -81,7 +81,7 @@ async def test_what_changes_is_told_once_and_the_system_prompt_stays(tmp_path: P
     await session.submit("three")
     await session.submit("four")
     assert model.instructions == before
-    note = "\n\n[Changed meanwhile: date 2026-03-02, Monday; git branch fix (was main).]"
+    note = "\n\n[Changed since: date 2026-03-02, Monday; git branch fix (was main).]"
     assert prompts_in(model.requests[-1]) == ["one", "two", f"three{note}", "four"]
     await session.close()
     resumed = await Session.resume(environment, session.id)
@@ -129,7 +129,7 @@ def test_changed_files_are_counted_without_running_what_the_folder_names(tmp_pat
 def test_nothing_is_told_about_an_unchanged_place() -> None:
     told = Surroundings(date="d", platform="p", folder="/f", branch="main", state="no changes")
     assert change_note(told, told.but(state="")) == ""
-    assert change_note(told, told.but(branch="")) == "[Changed meanwhile: git branch none (was main).]"
+    assert change_note(told, told.but(branch="")) == "[Changed since: git branch none (was main).]"
     assert surroundings_text(told.but(branch="", state="")).count("There is no git repository.") == 1
 
 

@@ -24,7 +24,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.settings.hook_entries import PRE_TOOL_USE
 from co_tui.settings.rules import PRESENT_PLAN
 
-CHANGED_SINCE = "The file changed meanwhile. This is the change as it would be now."
+CHANGED_SINCE = "The file has changed. This is the change as it would be now."
 MOST_ASKED_AGAIN = 20
 KEEPS_CHANGING = "Not allowed: the file keeps changing while the user decides."
 NOT_ANSWERED = "Not allowed: the user sent another message instead of answering."

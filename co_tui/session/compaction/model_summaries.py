@@ -59,7 +59,7 @@ class ModelSummaries(NamedTuple):
     """The model set for summaries; empty to use the session's model."""
     timeout_s: float = TIMEOUT_S
     first_pause_s: float = FIRST_PAUSE_S
-    is_used_meanwhile: bool = True
+    is_in_use: bool = True
     """Whether the session's model may be answering while it is asked for a summary."""
     limits: Limits | None = None
     """What refusals revealed about the models' windows."""
@@ -68,7 +68,7 @@ class ModelSummaries(NamedTuple):
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
         if (grown := await grown_journal(request)) is not None:
             return grown
-        if trigger.is_automatic and self._is_own and self.is_used_meanwhile and self.answering.one_at_a_time:
+        if trigger.is_automatic and self._is_own and self.is_in_use and self.answering.one_at_a_time:
             return await fallback_summary(request)  # it would take the model's only slot from the running turn
         try:
             model = await self._writer(trigger)

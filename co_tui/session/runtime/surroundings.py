@@ -55,7 +55,7 @@ def change_note(known: Surroundings | None, now: Surroundings) -> str:
         )
         if before != after
     ]
-    return f"[Changed meanwhile: {'; '.join(changes)}.]" if changes else ""
+    return f"[Changed since: {'; '.join(changes)}.]" if changes else ""
 
 
 def with_note(prompt: ModelRequest, note: str) -> ModelRequest:

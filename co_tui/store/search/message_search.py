@@ -134,7 +134,7 @@ def hits_of(
     rows: Mapping[str, SessionRow],
     times: Mapping[tuple[str, int], str],
 ) -> tuple[Hit, ...]:
-    """Hits with their sessions and times; hits of sessions deleted meanwhile are left out."""
+    """Hits with their sessions and times; hits of sessions deleted since are left out."""
     return tuple(
         Hit(
             session=rows[each.session_id],

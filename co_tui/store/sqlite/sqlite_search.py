@@ -103,7 +103,7 @@ def candidates(
 def _sources(index: str) -> Iterator[tuple[str, str]]:
     """Where texts are looked for, and the column that orders them.
 
-    What waits to be indexed first: a text that is indexed meanwhile is rather found twice than not at all.
+    What waits to be indexed first: a text that is indexed in between is rather found twice than not at all.
     """
     if not index:
         yield "message_texts m WHERE", "m.id"

@@ -108,7 +108,7 @@ async def test_a_change_that_is_another_by_now_is_shown_again_with_why(
         await asked(app, pilot, "Change login.py? +1 −1")
         (folder / "login.py").write_text("# by somebody else\ndef greeting():\n    return 'helo'\n")
         await pilot.press("y")
-        seen = await asked(app, pilot, "The file changed meanwhile")
+        seen = await asked(app, pilot, "The file has changed")
         assert " # by somebody else" in seen and "+    return 'hello'" in seen and "y  Allow once" in seen
         await pilot.press("y")
         await until(pilot, lambda: app.controller.idle)

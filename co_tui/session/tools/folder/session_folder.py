@@ -311,7 +311,7 @@ def _guarded(env: Mapping[str, str] | None, path: str, folder: Path) -> Mapping[
 
 
 def _read_inside(path: str, folder: str) -> bytes | None:
-    """The content of a file in the folder; None for one elsewhere, even if the path changes meanwhile."""
+    """The content of a file in the folder; None for one elsewhere, even if the path changes during the call."""
     with suppress(OSError), open(path, "rb", opener=_open_nonblocking) as file:
         real = Path(f"/proc/self/fd/{file.fileno()}").readlink()  # of the opened file, not of what is there now
         if real.is_relative_to(folder) and stat.S_ISREG(os.fstat(file.fileno()).st_mode):

@@ -79,7 +79,7 @@ async def _write_all(workspace: Workspace, trial: TrialFolder) -> None:
     """Write what was tried; what is written already is undone if a later file fails."""
     before = {path: await _content(workspace, path) for path in trial.written}
     if any(before.get(path, content) != content for path, content in trial.originals.items()):
-        raise ModelRetry("A file changed meanwhile. No changes were written. Try again.")
+        raise ModelRetry("A file has changed. No changes were written. Try again.")
     done: list[str] = []
     try:
         for folder in trial.made:

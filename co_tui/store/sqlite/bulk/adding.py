@@ -163,7 +163,7 @@ def _give_up(connection: sqlite3.Connection, session_id: str) -> Steps[None]:
 def _check_unchanged(connection: sqlite3.Connection, session_id: str, after_seq: int) -> None:
     known = log.counters_of(connection, session_id)
     if (known.last_seq if known else 0) != after_seq:
-        raise StoreError(f"Session {session_id} was changed by another co-tui meanwhile. Try again.")
+        raise StoreError(f"Session {session_id} was changed by another co-tui. Try again.")
 
 
 def _parts_of(events: Iterable[Event], counters: SessionCounters) -> Iterator[Part]:

@@ -77,7 +77,7 @@ def touch(connection: sqlite3.Connection, session_id: str) -> None:
         "UPDATE unfinished SET touched = ? WHERE session_id = ? AND owner = ?", (now(), session_id, str(os.getpid()))
     )
     if updated.rowcount == 0:
-        raise StoreError(f"Session {session_id} was changed by another co-tui meanwhile. Try again.")
+        raise StoreError(f"Session {session_id} was changed by another co-tui. Try again.")
 
 
 def release(connection: sqlite3.Connection, session_id: str) -> None:
