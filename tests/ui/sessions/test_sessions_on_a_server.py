@@ -114,7 +114,6 @@ async def test_while_the_server_is_silent_the_list_is_what_is_here_and_keys_are_
         await until(pilot, lambda: "Sessions · 2 ─" in screen_text(app))
         await pilot.press("escape")
         with way.held():
-            keep_elsewhere = asyncio.to_thread(keep, elsewhere, launch, "s-3", "add a heron")
             await type_text(pilot, "typed")
             assert app.chat.prompt.text == "typed"
             await pilot.press("f2")
@@ -123,7 +122,9 @@ async def test_while_the_server_is_silent_the_list_is_what_is_here_and_keys_are_
             await until(pilot, lambda: "Sessions · 1 of 2" in screen_text(app))
             await pilot.press("escape")
             await until(pilot, lambda: not app.screen.query_one("#filter", Input).value)
-            await keep_elsewhere
+            await pilot.press("escape")
+        await asyncio.to_thread(keep, elsewhere, launch, "s-3", "add a heron")
+        await pilot.press("f2")
         await until(pilot, lambda: "add a heron" in screen_text(app))
         await pilot.press("escape")
 
