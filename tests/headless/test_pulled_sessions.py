@@ -11,7 +11,7 @@ from tests.support.provider import Provider
 from tests.support.stores import store_in
 
 AWAY = "The server is away."
-LEFT = "co-tui: 2 sessions not pushed yet. The server is away."
+LEFT = "co-tui: 2 sessions not pushed yet."
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def add(here: Here, name: str, text: str) -> None:
         store.writing().append(name, [said(text)]).result()
 
 
-def test_what_is_not_pushed_is_said_with_the_reason(here: Here, sync: FakeSync) -> None:
+def test_what_is_not_pushed_is_said(here: Here, sync: FakeSync) -> None:
     add(here, "s-1", "the heron")
     assert "not pushed" not in here("sessions").err + here("show", "s-1").err
     sync.now = Unpushed(sessions=2, reason=AWAY)
