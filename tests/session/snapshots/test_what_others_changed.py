@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from co_tui.session.snapshots import file_restores
+from co_tui.session.snapshots import session_snapshots
 from co_tui.session.snapshots.file_restores import Consent, RestoreRefused
 from co_tui.session.snapshots.journal import JOURNAL_FILE
 from co_tui.session.snapshots.open_folder import OpenFolder
@@ -109,7 +109,7 @@ async def test_a_restore_that_broke_off_is_completed_and_names_what_changed_sinc
         write(name, "1")(kept.folder)
     turn = await kept.turn(write("a", "2"), write("b", "2"), write("c", "2"))
     with monkeypatch.context() as broken, pytest.raises(RestoreRefused, match="Reopen the session"):
-        broken.setattr(file_restores, "carry_out", lambda *_: Path("/nowhere").stat())
+        broken.setattr(session_snapshots, "carry_out", lambda *_: Path("/nowhere").stat())
         await kept.rewind(turn)
     write("a", "hand")(kept.folder)
     kept.open()
