@@ -20,7 +20,7 @@ SMALL: Final[Mapping[str, Mapping[str, Any]]] = {
     "growth": {"STEPS": 10, "FIFTH": 2, "WINDOWS": (8_000,)},
     "lab": {"WINDOWS": (8_000,), "MOST": 1, "POLICIES": ("balanced",)},
     "sessions": {"SESSIONS": 20, "MESSAGES_EACH": 8, "FEW": 2},
-    "database": {"SESSIONS": 10, "MESSAGES": 100, "ROUND_TRIPS_MS": (0,)},
+    "database": {"SESSIONS": 10, "MESSAGES": 100, "ROUND_TRIP_MS": 0},
     "network": {"ONE_WAY_MS": (0,), "MESSAGES": 10, "ROUNDS": 1},
     "small_windows": {"TURNS": 2, "WINDOWS": (8_000,), "RATIOS": (1.0,)},
     "approvals": {"MOST": 1},
