@@ -227,7 +227,7 @@ async def test_a_question_about_another_call_than_the_one_that_would_run_is_aske
         await asyncio.sleep(0)
     await session.close()
     await asyncio.wait({waiting})
-    bob = with_nothing_stored(machine, bob, ("run_command", {"command": "touch once"}))
+    bob = with_nothing_stored(machine, bob)
     for kind, command in (("message", "touch made"), ("approval.requested", "ls")):
         change = f"UPDATE co_tui.events SET payload = replace(payload, 'touch once', '{command}')"
         sql(database, f"{change} WHERE session_id = '{session.id}' AND type = '{kind}'")

@@ -299,10 +299,10 @@ def test_a_session_whose_lease_ran_out_is_taken_over_with_its_files(
     asleep = laptop.store.claim("s")
     laptop.checkpoint(1, "One")
     laptop.settle()
+    desktop.settle()
     server.execute(
         "UPDATE co_tui.leases SET expires = now() - interval '1 second'", url.split("?")[0].rpartition("/")[2]
     )
-    desktop.settle()
     with desktop.store.claim("s", take_over=True):
         desktop.resume("s")
         desktop.checkpoint(2, "Two")
@@ -328,7 +328,6 @@ def test_deleting_a_session_deletes_its_files_everywhere(
     laptop.settle()
     assert list(stored(server, url)) == ["memory/2026-03-04.md"]
     assert not laptop.paths.session("s").exists() and laptop.store.prompt_drafts.read("s") == ""
-    assert desktop.checkpoints() == ["One"]
     desktop.settle()
     assert not desktop.paths.session("s").exists(), "another machine drops its copies"
     assert desktop.remembered() == {"It stays."}
