@@ -69,7 +69,7 @@ async def test_a_session_of_another_folder_continues_there_or_here(
         assert "/shop with openai-chat:scripted; you are in" in question_shown(app)
         await answer(app, pilot, "f")
         await until(pilot, lambda: app.controller.session is not None)
-        assert app.launch.cwd == shop == app.chat.prompt.cwd
+        assert app.launch.cwd == shop == app.chat.prompt.workplace.folder
         await type_text(pilot, "@sho")
         await until(pilot, lambda: "shop.txt" in screen_text(app))
         await pilot.press("escape", *["backspace"] * 4)
