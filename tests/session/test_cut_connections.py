@@ -50,6 +50,7 @@ async def test_whatever_is_cut_the_session_goes_on_and_all_of_it_reaches_the_ser
         said = [text for text in texts(session.state) if text.startswith(("question", "answer"))]
         assert said[-1].startswith("answer") and not session.has_unsaved
         await session.close()
+        way.bring_back()
         await asyncio.to_thread(store.settle)
         with Machine(home / "elsewhere", server.url(database)) as elsewhere, elsewhere.reading() as reading:
             await asyncio.to_thread(elsewhere.settle)

@@ -21,6 +21,8 @@ class CutConnections:
         self._then_down = False
         self._bytes_left: int | None = None
         self._open: list[socket.socket] = []
+        self._gate = threading.Lock()
+        """A cut that is under way and `bring_back` do not mix."""
         self.is_down = False
         """Whether new connections are refused."""
         threading.Thread(target=self._accept, daemon=True).start()
@@ -49,18 +51,27 @@ class CutConnections:
 
     def bring_back(self) -> None:
         """From now on nothing is cut or refused."""
-        self._cut, self._bytes_left, self.is_down = None, None, False
+        with self._gate:
+            self._cut, self._bytes_left, self.is_down = None, None, False
 
     def _counted(self, data: bytes) -> tuple[bytes, bool]:
         """How much of it still passes, and whether the connection is lost then."""
-        left = self._bytes_left
-        if left is None:
-            return data, False
-        if len(data) < left:
-            self._bytes_left = left - len(data)
-            return data, False
-        self._bytes_left, self.is_down = None, self._then_down
-        return data[:left], True
+        with self._gate:
+            left = self._bytes_left
+            if left is None:
+                return data, False
+            if len(data) < left:
+                self._bytes_left = left - len(data)
+                return data, False
+            self._bytes_left, self.is_down = None, self._then_down
+            return data[:left], True
+
+    def _cut_at_commit(self) -> str | None:
+        """How this commit loses its connection; None if it does not."""
+        with self._gate:
+            cut, self._cut = self._cut, None
+            self.is_down = self.is_down if cut is None else self._then_down
+            return cut
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
@@ -81,9 +92,7 @@ class CutConnections:
             muted = threading.Event()
             threading.Thread(target=self._copy_back, args=(client, server, muted), daemon=True).start()
             while data := client.recv(65536):
-                if self._cut is not None and AT_COMMIT in data:
-                    cut, self._cut = self._cut, None
-                    self.is_down = self._then_down
+                if AT_COMMIT in data and (cut := self._cut_at_commit()):
                     if cut == "before":
                         _hang_up(client, server)
                         return

@@ -64,7 +64,18 @@ class Machine(SqliteStore):
 
     def settle(self) -> None:
         """Wait until everything is pushed and pulled."""
-        wait_until(lambda: self.sync.refresh() == "" and not self.sync.unpushed())
+        reason = ""
+
+        def is_settled() -> bool:
+            nonlocal reason
+            unpushed = self.sync.unpushed() if (reason := self.sync.refresh()) == "" else None
+            reason = reason or str(unpushed)
+            return unpushed is not None and not unpushed
+
+        try:
+            wait_until(is_settled)
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {reason}; {self.reports}") from None
 
     def log(self, session_id: str) -> list[tuple[int | None, str]]:
         """Seqs with texts, or with the type of what is not a message."""

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -115,7 +116,8 @@ class KeptStream:
         self._failure = why
         if self._file is not None and self.unfinished is not None:
             self.unfinished.unlink(missing_ok=True)
-            self._file.close()
+            with suppress(OSError):  # as from a full disk, when it writes what it has not written yet
+                self._file.close()
         self._file = self.unfinished = None
 
     def begin_if_over(self, room_bytes: int) -> None:

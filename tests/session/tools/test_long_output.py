@@ -144,7 +144,9 @@ async def test_of_more_than_the_limit_the_start_is_kept(talk: Talk, monkeypatch:
     await talk.leave()
 
 
-async def test_on_a_full_disk_both_ends_are_shown_with_the_reason(talk: Talk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_on_a_full_disk_both_ends_are_shown_with_the_reason(
+    talk: Talk, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begin = KeptStream._begin
 
     def on_full_disk(stream: KeptStream) -> None:
@@ -154,6 +156,10 @@ async def test_on_a_full_disk_both_ends_are_shown_with_the_reason(talk: Talk, mo
         stream._file = Path("/dev/full").open("wb")
 
     monkeypatch.setattr(KeptStream, "_begin", on_full_disk)
+    stream = KeptStream(folder, "")
+    for _ in range(20):
+        await stream.take(b"x" * 3_000)  # written later than it is taken
+    assert not stream.complete() and b"not kept: No space left" in stream.content_within(SHOWN_BYTES)
     result = await talk.call("run_command", command=MANY)
     assert "not kept: No space left on device]\nline 1 of" in result and "line 20000 of" in result[-60:]
     assert not talk.files and not talk.stored
