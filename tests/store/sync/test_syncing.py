@@ -428,6 +428,21 @@ def test_a_fetched_session_is_not_fetched_again_and_again(server: PostgresServer
         assert fetched.count("s") <= 3
 
 
+def test_what_the_server_reports_while_it_answers_something_else_is_pulled(laptop: Machine, desktop: Machine) -> None:
+    begun(laptop, "s", "one")
+    laptop.settle()
+    desktop.settle()
+
+    def push_while_asked(connection: Connection) -> None:
+        with laptop.claim("s"):
+            append(laptop, "s", "two")
+        laptop.settle()
+        connection.execute("SELECT 1")  # reads what the server has sent until now
+
+    desktop.sync._ask(push_while_asked).result(PATIENCE_S)
+    wait_until(lambda: desktop.said("s")[-1] == "two")
+
+
 def test_a_server_that_was_restored_and_continued_elsewhere_is_noticed_although_it_has_as_many_events(
     laptop: Machine, desktop: Machine, way: CutConnections, server: PostgresServer, database: str
 ) -> None:

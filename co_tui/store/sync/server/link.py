@@ -66,7 +66,12 @@ class Link:
 
     def wait(self, timeout_s: float | None) -> set[str]:
         """Wait; returns the sessions that the server reported as changed. Raises `psycopg.Error`."""
-        if not self._waker.wait(self._connection, timeout_s) or self._connection is None:
+        heard = self._heard()  # came with the answer to something else
+        is_sending = self._waker.wait(self._connection, 0.0 if heard else timeout_s)
+        return heard | self._heard() if is_sending else heard
+
+    def _heard(self) -> set[str]:
+        if self._connection is None:
             return set()
         own = self._connection.info.backend_pid
         heard = {each.payload.partition(" ")[2] for each in self._connection.notifies(timeout=0) if each.pid != own}
