@@ -94,7 +94,7 @@ def test_a_turn_while_the_server_is_away_is_pushed_by_the_next(served_here: Here
         way.take_down()
         away = served_here("run", "-p", "Remember the heron.")
         assert away.code == 0
-        assert away.err.count("You can continue: it is pushed later.") == 1
+        assert away.err.count("Keep working: what is new is pushed later.") == 1
         listed = served_here("sessions")
         assert "Remember the heron" in listed.out and "1 session and 2 files not pushed yet." in listed.err
         refused = served_here("run", "--resume", "20260101-000000-abcdef", "-p", "hello")

@@ -22,7 +22,7 @@ async def test_the_app_starts_without_its_server_and_pushes_what_was_said(
         way.take_down()
         async with running(launch_for(home, provider).but(store=store)) as (app, pilot):
             await ask(app, pilot, "Remember the heron.")
-            await until(pilot, lambda: "You can continue" in " ".join(transcript_text(app).split()))
+            await until(pilot, lambda: "Keep working" in " ".join(transcript_text(app).split()))
             await until(pilot, lambda: "not pushed" in screen_text(app))
             assert provider.default.text in transcript_text(app)
             way.bring_back()

@@ -81,6 +81,7 @@ class SessionListing(NamedTuple):
     """The hits in all messages; None until the search has answered."""
     in_trash: bool = False
     by_relevance: bool = False
+    is_stale: bool = False
 
     def lines(self, folders: Collection[str], today: date) -> Sequence[SessionLine]:
         rows, found = self.listed.rows, self._matching_messages
@@ -118,7 +119,8 @@ class SessionListing(NamedTuple):
         name = "Trash" if self.in_trash else "Sessions"
         shown = f"{self.listed.matching + len(self._matching_messages):,}{self._more} of " if self.typed else ""
         missing = " · not all messages searched yet" if self.found is not None and self.found.is_incomplete else ""
-        return f"{name} · {shown}{self.listed.of:,}{missing}"
+        stale = " · server not reached" if self.is_stale else ""
+        return f"{name} · {shown}{self.listed.of:,}{missing}{stale}"
 
     @property
     def empty_text(self) -> str:
@@ -143,6 +145,8 @@ class SessionQuery:
         self.found: Found | None = None
         """The hits in all messages for the present filter; None until the search has answered."""
         self.in_trash = self.by_relevance = False
+        self.is_stale = False
+        """What is new on other machines may be missing."""
         self._limit, self._last = FIRST_PAGE, 0
         """How many are loaded from the start, and from the end."""
 
@@ -188,4 +192,4 @@ class SessionQuery:
 
     @property
     def listing(self) -> SessionListing:
-        return SessionListing(self.typed, self.listed, self.found, self.in_trash, self.by_relevance)
+        return SessionListing(self.typed, self.listed, self.found, self.in_trash, self.by_relevance, self.is_stale)

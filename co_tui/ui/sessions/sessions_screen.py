@@ -125,12 +125,12 @@ class SessionsScreen(SafeScreen, Screen[ChosenSession | None]):
 
     async def _refresh_all(self) -> None:
         """List again with what other machines have added and changed."""
-        await self._refresh()
+        self._query.is_stale = bool(await self._editor.refresh(""))
         if not self._is_closed:
             self._list()
 
-    async def _refresh(self, session_id: str = "") -> None:
-        """Pull what is new of one session or of all; says why if that is not possible."""
+    async def _refresh(self, session_id: str) -> None:
+        """Pull what is new of a session; says why if that is not possible."""
         if trouble := await self._editor.refresh(session_id):
             self.notify(trouble, markup=False)
 

@@ -119,7 +119,7 @@ class Run:
         self._way.bring_back()
         for machine in (self._here, self._elsewhere, self._here, self._elsewhere):
             machine.settle()
-        self.done["times away"] = self._here.reported("You can continue")
+        self.done["times away"] = self._here.reported("Keep working")
 
     def _compare(self, name: str, said_here: list[str], taken_over: list[str]) -> None:
         logs = {machine: _logs(machine) for machine in (self._here, self._elsewhere)}

@@ -215,8 +215,8 @@ class Rounds:
             here = reading.last_seq(session_id)
             is_other = bool(reading.owner(session_id))
             shared = self._shared(connection, reading, session_id, last) if here and last and not is_other else 0
-            is_deleted = here is None and any(each[::3] == (session_id, True) for each in reading.deletions())
-        if is_other or is_deleted or (here is None and last is None):
+            deletion = reading.deletion(session_id) if here is None else None
+        if is_other or (deletion is not None and deletion.is_deleted) or (here is None and last is None):
             return
         if here is None:
             self._pull(connection, session_id, 0)

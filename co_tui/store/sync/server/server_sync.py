@@ -7,18 +7,18 @@ the disk, so that the next process continues what a killed one left.
 import hashlib
 import threading
 import time
-from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as WaitedTooLong
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from co_tui.paths import Paths
 from co_tui.store.store_errors import SessionBusy, StoreError
 from co_tui.store.sync.files.file_sync import ServerFiles
 from co_tui.store.sync.files.synced_file import session_files
+from co_tui.store.sync.server.asks import Asks
 from co_tui.store.sync.sync import REFRESH_S, Unpushed
 
 if TYPE_CHECKING:
@@ -41,38 +41,6 @@ CLOSED: Final = "The store is closed."
 NOT_YET: Final = "The server does not answer yet: what is new on other machines may be missing."
 
 
-class _Ask(Generic[T]):
-    """A question to the server, answered in the sync's thread."""
-
-    def __init__(self, work: "Callable[[Connection], T]") -> None:
-        self.work = work
-        self.done: Future[T] = Future()
-
-    def answer(self, connection: "Connection", location: str) -> None:
-        """Raises psycopg's errors: the connection may be lost."""
-        import psycopg
-
-        from co_tui.store.sync.server.server_failures import explained
-
-        if not self.done.set_running_or_notify_cancel():
-            return
-        try:
-            result = self.work(connection)
-        except StoreError as error:
-            self.done.set_exception(error)
-        except psycopg.Error as error:
-            self.done.set_exception(explained(error, location))
-            raise
-        except Exception as error:  # as from rows that are damaged
-            self.done.set_exception(StoreError(str(error)))
-        else:
-            self.done.set_result(result)
-
-    def fail(self, reason: str) -> None:
-        if self.done.set_running_or_notify_cancel():
-            self.done.set_exception(StoreError(reason))
-
-
 class ServerSync:
     """The sync of one store with one server. Its thread starts when it is first needed."""
 
@@ -86,12 +54,11 @@ class ServerSync:
         self._report: Callable[[str], None] = lambda sentence: None
         self._show: Callable[[Unpushed], None] | None = None
         self._shown: Unpushed | None = None
-        self._asks: deque[_Ask[Any]] = deque()
+        self._asks = Asks()
         self._changed: set[str] = set()
         self._gate = threading.Lock()
         self._thread: threading.Thread | None = None
         self._waker: Waker | None = None
-        self._link: Link | None = None
         self._rounds: Rounds | None = None
         self._open: dict[str, int] = {}
         """The sessions that this process has open, with the number of their lease; 0 without one."""
@@ -126,13 +93,11 @@ class ServerSync:
 
     def refresh(self, session_id: str = "") -> str:
         def work(connection: "Connection") -> None:
+            if not session_id:
+                self._compare(connection)
+                return
             rounds = self._rounds
             assert rounds is not None
-            if not session_id:
-                for _ in rounds.full(connection):
-                    pass
-                self._compared = time.monotonic()
-                return
             with self._store.reading() as reading:
                 is_other = bool(reading.owner(session_id))
             if is_other:
@@ -154,13 +119,8 @@ class ServerSync:
         return ""
 
     def complete(self) -> None:
-        def work(connection: "Connection") -> None:
-            assert self._rounds is not None
-            for _ in self._rounds.full(connection):
-                pass
-
         self._store.drain()
-        self._ask(work).result()
+        self._ask(self._compare).result()
         self._ask(lambda connection: None).result()  # after the files that this asked for
         if left := self.unpushed():
             raise StoreError(f"{left.text}. {left.reason}".rstrip())
@@ -236,15 +196,13 @@ class ServerSync:
         self._wake()
 
     def _ask(self, work: "Callable[[Connection], T]") -> Future[T]:
-        ask = _Ask(work)
         with self._gate:
+            asked = self._asks.add(work)
             has_ended = self._is_closing and self._waker is None
-            if not has_ended:
-                self._asks.append(ask)
         if has_ended:
-            ask.fail(CLOSED)
+            self._asks.refuse(CLOSED)
         self._wake()
-        return ask.done
+        return asked
 
     def _wake(self) -> None:
         with self._gate:
@@ -287,7 +245,7 @@ class ServerSync:
     def _turn(self, link: "Link", heard: set[str]) -> None:
         """Do all there is to do now. Raises `StoreError` and psycopg's errors when the server cannot be used."""
         if self._reason and time.monotonic() - self._tried_at < FIRST_PAUSE_S:
-            self._refuse_asks()
+            self._asks.refuse(self._reason)
             self._publish()
             return
         self._tried_at = time.monotonic()
@@ -296,12 +254,10 @@ class ServerSync:
             self._arrive(link, connection)
         rounds = self._rounds
         assert rounds is not None
-        self._answer(connection)
+        self._asks.answer(connection, self.server)
         every_s = FULL_S if link.can_notify else RENEW_S
         if not self._is_closing and time.monotonic() - self._compared > every_s:
-            for _ in rounds.full(connection):
-                self._answer(connection)
-            self._compared = time.monotonic()
+            self._compare(connection, between=lambda: self._asks.answer(connection, self.server))
         with self._gate:
             changed, self._changed = self._changed, set()
         try:
@@ -317,6 +273,13 @@ class ServerSync:
         self._pause_s = 0.0
         self._publish()
 
+    def _compare(self, connection: "Connection", *, between: Callable[[], None] = lambda: None) -> None:
+        """Bring everything up to date; `between` is called after each session."""
+        assert self._rounds is not None
+        for _ in self._rounds.full(connection):
+            between()
+        self._compared = time.monotonic()
+
     def _arrive(self, link: "Link", connection: "Connection") -> None:
         """The server answers, for the first time or again."""
         from co_tui.store.sync.placing import carry_files
@@ -326,11 +289,12 @@ class ServerSync:
 
         if self._rounds is None:
             leases = Leases(link.host)
-            self._rounds = Rounds(self._store, self._key, leases, self._open, self._say, carry_files(self._paths))
+            carry = carry_files(self._paths)
+            self._rounds = Rounds(self._store, self._key, leases, self._open, lambda said: self._report(said), carry)
             self._rounds.refresh_files = lambda session_id: self.files.pull(session_files(self._paths, session_id))
             self.files.redact, self.files.writer = link.redacted, leases.owner.writer
         if self._reason:
-            self._say(f"Database {link.location} is back.")
+            self._report(f"Database {link.location} is back.")
         self._reason, self._compared = "", -FULL_S
         self._is_tried.set()
         self._rounds.release_closed(connection)
@@ -342,25 +306,13 @@ class ServerSync:
         """The server cannot be used for now."""
         reason = str(error).removesuffix(" Try again later.")
         if not self._reason and not self._refreshing:  # those who refresh say so themselves
-            self._say(f"{reason} You can continue: it is pushed later.")
+            self._report(f"{reason} Keep working: what is new is pushed later.")
         self._reason = reason
         self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
         self._tried_at = time.monotonic()
         self._is_tried.set()
-        self._refuse_asks()
+        self._asks.refuse(self._reason)
         self._publish()
-
-    def _answer(self, connection: "Connection") -> None:
-        while self._asks:
-            with self._gate:
-                ask = self._asks.popleft()
-            ask.answer(connection, self.server)
-
-    def _refuse_asks(self) -> None:
-        while self._asks:
-            with self._gate:
-                ask = self._asks.popleft()
-            ask.fail(self._reason)
 
     def _publish(self) -> None:
         if self._show is None:
@@ -381,12 +333,9 @@ class ServerSync:
         with self._gate:
             waker, self._waker = self._waker, None
         self._reason = self._reason or CLOSED
-        self._refuse_asks()
+        self._asks.refuse(self._reason)
         if waker is not None:
             waker.close()
-
-    def _say(self, sentence: str) -> None:
-        self._report(sentence)
 
 
 class Lease:
