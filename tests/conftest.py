@@ -11,6 +11,7 @@ from unittest import mock
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers as hypothesis_providers
 from syrupy.assertion import SnapshotAssertion
 
 from tests.support.command import CliCommand
@@ -106,6 +107,9 @@ hypothesis.settings.register_profile(
     phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate, *_MORE_PHASES),
 )
 hypothesis.settings.load_profile("untimed")
+if not LONG_RUN:
+    # Looking for constants in all of our files took seconds of each process, and drew other examples after any change.
+    hypothesis_providers._get_local_constants = lambda: hypothesis_providers._local_constants
 
 
 @pytest.fixture

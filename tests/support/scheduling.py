@@ -7,6 +7,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = {
     "tests/test_imports.py": "imports",  # what several of them ask is found out once
+    "tests/test_sentences.py": "sentences",
     "tests/agent/local/test_gguf.py": "embedded",  # one model at a time has both cores
     "tests/e2e/test_embedded.py": "embedded",
     "tests/e2e/test_terminal.py": "embedded",
