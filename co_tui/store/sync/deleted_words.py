@@ -1,6 +1,6 @@
 """Which words a deletion is about: it carries a short digest of each event of the conversation that was deleted.
 
-So another copy of the session can be compared with one that is gone, and nobody can delete a session they never saw.
+So another copy of the session can be compared with one that is gone, and a user cannot delete a session they never saw.
 """
 
 import hashlib

@@ -135,7 +135,7 @@ class Leases:
         self._held.clear()
 
     def live(self, connection: Connection) -> dict[str, Lease]:
-        """The sessions of this user that any process holds now, by whom."""
+        """The sessions of this user that are held now, with their holders."""
         rows = connection.execute(_ALL_LIVE).fetchall()
         leases = {session_id: Lease(*lease) for session_id, *lease in rows}
         return {session_id: lease for session_id, lease in leases.items() if not is_dead(lease)}
