@@ -14,6 +14,8 @@ from co_tui.record import Record
 APP = "co-tui"
 HOME_VARIABLE = "CO_TUI_HOME"
 PROJECT_FILE = ".co-tui.toml"
+DEBUG_VARIABLE = "CO_TUI_DEBUG"
+"""Not a setting: makes internal errors show a traceback."""
 OWNER_ONLY_DIR = 0o700
 OWNER_ONLY_FILE = 0o600
 NAME_CHARS = 100

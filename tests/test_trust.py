@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.cli import warnings_before_start
+from co_tui.cli.settled import warnings_before_start
 from co_tui.paths import PROJECT_FILE, Paths, locate
 from co_tui.settings import ContextSettings, Loaded, load
 from co_tui.trust import Trust

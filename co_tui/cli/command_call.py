@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     Options = Namespace | SimpleNamespace
 
 
+SERVED_DRIVER: Final = "co_tui.ui.terminal.served_driver:ServedDriver"
+"""The Textual driver for an app on a page of `co-tui serve`, as `TEXTUAL_DRIVER` names it."""
+
+
 class CommandCall(NamedTuple):
     """A command and what it may need."""
 
@@ -27,11 +31,11 @@ class CommandCall(NamedTuple):
 
 CliFunction: TypeAlias = Callable[[CommandCall], int]
 """Returns the exit code."""
-FUNCTIONS: Final[dict[str | None, CliFunction]] = {}
-"""By command; None opens the app. `cli_commands.py` has their options."""
+FUNCTIONS: Final[dict[str, CliFunction]] = {}
+"""By command. `cli_commands.py` has their options."""
 
 
-def command(name: str | None) -> Callable[[CliFunction], CliFunction]:
+def command(name: str) -> Callable[[CliFunction], CliFunction]:
     """Register the decorated function for a command."""
 
     def register(function: CliFunction) -> CliFunction:

@@ -6,27 +6,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from co_tui.cli import stored_commands  # noqa: F401 - registers its commands
-from co_tui.cli.command_call import FUNCTIONS, CommandCall, command, silence_libraries, under_policy_of
+from co_tui.cli.command_call import (
+    FUNCTIONS,
+    SERVED_DRIVER,
+    CliFunction,
+    CommandCall,
+    command,
+    silence_libraries,
+    under_policy_of,
+)
 from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
-from co_tui.headless.sessions.stored_rows import refresh, stored_row
-from co_tui.headless.stopping import restore_signals
+from co_tui.headless.sessions.stored_rows import latest_row, stored_session
 from co_tui.inert import one_line
 from co_tui.open_store import open_store
-from co_tui.settings import Loaded, is_policy_path
-from co_tui.store.store_errors import SessionNotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
     from co_tui.headless.open_session import SessionOpening
     from co_tui.session.file_references import NamedFile
-    from co_tui.store.port import Reading
     from co_tui.store.stored_values import SessionRow
 
 MOST_PROMPT_BYTES = 64_000_000
-SERVED_DRIVER = "co_tui.ui.terminal.served_driver:ServedDriver"
-"""The Textual driver for an app on a page of `co-tui serve`, as `TEXTUAL_DRIVER` names it."""
-
 TERMINAL_VARIABLES = (
     "COLUMNS",
     "LINES",
@@ -40,47 +41,8 @@ TERMINAL_VARIABLES = (
 """Variables that describe the terminal a server was started in; they are wrong for the pages it serves."""
 
 
-def run_command(call: CommandCall) -> int:
-    """Run the command and return the exit code."""
-    return FUNCTIONS[call.options.command](call)
-
-
-@command(None)
-def _open_app(call: CommandCall) -> int:
-    options, context, environ, cwd = call
-    has_page = environ.get("TEXTUAL_DRIVER") == SERVED_DRIVER
-    if not has_page and (not (sys.stdin.isatty() and sys.stdout.isatty()) or environ.get("TERM") == "dumb"):
-        say("The app needs a full terminal. Use `co-tui run -p …` without one.")
-        return WRONG_USAGE
-    session_id = ""
-    if options.resume or options.resume_latest:
-        row = _stored_session(options.resume, context, cwd, at_once=True)
-        session_id = row.id
-        context = under_policy_of(row, call, quiet=True)  # the app reports it itself
-    from co_tui.session.launch import Launch
-    from co_tui.ui.start import start
-
-    silence_libraries(environ)
-    restore_signals()
-    return start(
-        Launch(
-            paths=context.paths,
-            store=context.store,
-            loaded=context.loaded,
-            environ=environ,
-            workplace=context.workplace,
-            session_id=session_id,
-            browse=options.resume == "",
-            model=context.loaded.overriding_model,
-            private=context.private,
-            policy_path=_policy_path(context.loaded),
-        )
-    )
-
-
-def _policy_path(loaded: Loaded) -> str:
-    """The policy file named on the command line; empty for a policy by name."""
-    return loaded.settings.policy if is_policy_path(loaded.settings.policy) else ""
+def function_of(name: str) -> CliFunction:
+    return FUNCTIONS[name]
 
 
 @command("serve")
@@ -165,7 +127,7 @@ def _files_of(prompt: str, call: CommandCall) -> "Sequence[NamedFile]":
 
 @command("compact")
 def _compact(call: CommandCall) -> int:
-    opening = _session_opening(_stored_session(call.options.id, call.context, call.cwd), call)
+    opening = _session_opening(stored_session(call.options.id, call.context, call.cwd), call)
     from co_tui.headless.compact_command import compact
 
     return compact(opening, focus=call.options.focus, json=call.options.json)
@@ -268,37 +230,16 @@ def _lab(call: CommandCall) -> int:
     )
 
 
-def _stored_session(name: str | None, context: CommandContext, cwd: Path, *, at_once: bool = False) -> "SessionRow":
-    """The named session, else the latest, `at_once` without asking a server. Raises `StoreError` when there is none."""
-    if name:
-        return stored_row(name, context)
-    if not at_once:
-        refresh(context)
-    with context.store.reading() as reading:
-        return _latest(reading, context, cwd)
-
-
 def _session_to_continue(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
     """The named session, else the latest that no process has open. Raises `StoreError`."""
-    latest = _stored_session(name, context, cwd)
+    latest = stored_session(name, context, cwd)
     if name or latest.id not in (taken := context.store.claimed()):
         return latest
     with context.store.reading() as reading:
-        row = _latest(reading, context, cwd, without=taken)
+        row = latest_row(reading, context, cwd, without=taken)
     if row.id != latest.id:
         title = f" “{one_line(row.title, 60)}”" if row.title else ""
         say(f"The latest session is open in another co-tui. Continuing session {row.id}{title}.")
-    return row
-
-
-def _latest(reading: "Reading", context: CommandContext, cwd: Path, *, without: "Collection[str]" = ()) -> "SessionRow":
-    """The latest session, one `without` only if there is no other. Raises `StoreError` when there is none."""
-    from co_tui.session.repository_identity import same_folders
-
-    where, also = context.workplace.text, same_folders(reading, cwd)
-    row = reading.latest(where, also=also, without=without) or reading.latest(where, also=also)
-    if row is None:
-        raise SessionNotFound("No session to continue. Start one without --continue.")
     return row
 
 

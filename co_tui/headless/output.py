@@ -9,14 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from co_tui.events.storable import dump
 from co_tui.headless.stopping import stop_requested
 from co_tui.inert import inert, inert_json, one_line
 from co_tui.paths import Paths, path_text
-from co_tui.settings import Loaded
 
 if TYPE_CHECKING:
     from co_tui.session.workplace.workplace import Workplace
+    from co_tui.settings import Loaded
     from co_tui.store.port import Store
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -26,7 +25,7 @@ class CommandContext(NamedTuple):
     """What every command needs: folders, settings and the store."""
 
     paths: Paths
-    loaded: Loaded
+    loaded: "Loaded"
     store: "Store"
     workplace: "Workplace"
     """Where sessions work."""
@@ -55,6 +54,8 @@ def put_json(value: Any) -> None:
 
 
 def json_line(value: Any) -> str:
+    from co_tui.events.storable import dump
+
     return inert_json(dump(value))
 
 

@@ -3,11 +3,12 @@
 May import `trust`, `paths`, `record` and the modules below; nothing heavy, since the first paint needs it.
 """
 
+from co_tui.paths import DEBUG_VARIABLE
 from co_tui.settings.all_settings import Settings, about, check, rules, unknown_key
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import read_text
-from co_tui.settings.layers import ABOVE_RESUMED, COMMAND_LINE, DEBUG_VARIABLE, RESUMED, Loaded, Origin, load
+from co_tui.settings.layers import ABOVE_RESUMED, COMMAND_LINE, RESUMED, Loaded, Origin, load
 from co_tui.settings.markdown.agent_files import AgentFile, AgentFiles
 from co_tui.settings.markdown.command_files import CommandFile, CommandFiles
 from co_tui.settings.policies.policy_code import PolicyCode

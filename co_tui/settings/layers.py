@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from co_tui.inert import one_line, shell_text
-from co_tui.paths import HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
+from co_tui.paths import DEBUG_VARIABLE, HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
 from co_tui.record import Record
 from co_tui.settings.all_settings import USERS_OWN, Settings, check, rules, unknown_key
 from co_tui.settings.consistency import SUSPENDED, UNREADABLE, contradictions, readable_rules, rule_warnings
@@ -36,8 +36,6 @@ ENVIRONMENT: Final = "the environment"
 RESUMED: Final = "the resumed session"
 ABOVE_RESUMED: Final = (COMMAND_LINE, ENVIRONMENT)
 """The layers that override a resumed session's choices."""
-DEBUG_VARIABLE: Final = "CO_TUI_DEBUG"
-"""Not a setting: makes internal errors show a traceback."""
 SOURCE_SEPARATOR: Final = " and "
 """Joins the sources of a value that several layers contribute to."""
 MOST_WARNINGS: Final = 5

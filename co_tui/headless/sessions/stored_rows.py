@@ -1,11 +1,15 @@
 """Find stored sessions, with what a server has of them, and say what is only on this machine."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from co_tui.headless.output import CommandContext, say
 from co_tui.store.store_errors import SessionNotFound
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from co_tui.store.port import Reading
     from co_tui.store.stored_values import SessionRow
 
 
@@ -22,6 +26,29 @@ def stored_row(name: str, context: CommandContext) -> "SessionRow":
 def _row(name: str, context: CommandContext) -> "SessionRow":
     with context.store.reading() as reading:
         return reading.session(name)
+
+
+def stored_session(name: str | None, context: CommandContext, cwd: Path, *, at_once: bool = False) -> "SessionRow":
+    """The named session, else the latest, `at_once` without asking a server. Raises `StoreError` when there is none."""
+    if name:
+        return stored_row(name, context)
+    if not at_once:
+        refresh(context)
+    with context.store.reading() as reading:
+        return latest_row(reading, context, cwd)
+
+
+def latest_row(
+    reading: "Reading", context: CommandContext, cwd: Path, *, without: "Collection[str]" = ()
+) -> "SessionRow":
+    """The latest session, one `without` only if there is no other. Raises `StoreError` when there is none."""
+    from co_tui.session.repository_identity import same_folders
+
+    where, also = context.workplace.text, same_folders(reading, cwd)
+    row = reading.latest(where, also=also, without=without) or reading.latest(where, also=also)
+    if row is None:
+        raise SessionNotFound("No session to continue. Start one without --continue.")
+    return row
 
 
 def refresh(context: CommandContext, session_id: str = "") -> None:

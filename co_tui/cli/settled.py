@@ -1,0 +1,84 @@
+"""Run a parsed command with its settings and its store. The environment is passed in, and read nowhere below."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from co_tui.cli.command_call import CommandCall
+from co_tui.headless.output import WRONG_USAGE, CommandContext, say
+from co_tui.open_store import open_store
+from co_tui.paths import Paths, current_folder, locate
+from co_tui.settings import Loaded, load, withheld_warnings
+from co_tui.settings.rules import AUTO, EDITS, NOT_AT_HOME
+from co_tui.trust import Trust
+
+if TYPE_CHECKING:
+    from co_tui.cli.command_call import CliFunction, Options
+    from co_tui.session.workplace.workplace import Workplace
+
+
+def run_with(options: "Options", environ: Mapping[str, str]) -> int:
+    """Run the command of these options and return the exit code."""
+    paths = locate(environ)
+    if getattr(options, "remote_host", None) is not None:
+        return _run_on_host(options, paths, environ)
+    from co_tui.session.workplace.here.local_workplace import LocalWorkplace
+
+    return _run_in(options, paths, environ, LocalWorkplace(current_folder()))
+
+
+def _run_on_host(options: "Options", paths: Paths, environ: Mapping[str, str]) -> int:
+    """The same with the tools of a session on another host; here, an empty folder takes its place."""
+    from co_tui.session.workplace.host.address import AddressRefused, HostUnreachable, host_address
+    from co_tui.session.workplace.host.host_workplace import connect
+
+    try:
+        host = connect(host_address(options.remote_host, getattr(options, "remote_folder", "")), environ, paths)
+    except (AddressRefused, HostUnreachable) as refused:
+        say(str(refused))
+        return WRONG_USAGE
+    try:
+        return _run_in(options, paths, environ, host)
+    finally:
+        host.close()
+
+
+def _run_in(options: "Options", paths: Paths, environ: Mapping[str, str], workplace: "Workplace") -> int:
+    given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
+    if (
+        workplace.at_home and given["mode"] in (EDITS, AUTO) and options.command != "acp"
+    ):  # whose sessions have their own folders
+        say(NOT_AT_HOME.format(given["mode"]))
+        return WRONG_USAGE
+    loaded = load(paths=paths, cwd=workplace.folder, environ=environ, command_line=given)
+    if options.command not in ("doctor", "config", "trust"):
+        # These three are how users find and fix a bad setting.
+        for warning in warnings_before_start(loaded, paths, opens_app=options.command is None):
+            say(warning)
+        if loaded.problems:
+            for problem in loaded.problems:
+                say(problem)
+            return WRONG_USAGE
+    private = getattr(options, "private", False)
+    with open_store(paths, loaded.settings.database, environ, private=private, report=say) as store:
+        context = CommandContext(paths, loaded, store, workplace, private)
+        return _command(options.command)(CommandCall(options, context, environ, workplace.folder))
+
+
+def _command(name: str | None) -> "CliFunction":
+    """The function of a command; the app, which opens without one, needs no other."""
+    if name is None:
+        from co_tui.cli.open_app import open_app
+
+        return open_app
+    from co_tui.cli.commands import function_of
+
+    return function_of(name)
+
+
+def warnings_before_start(loaded: Loaded, paths: Paths, *, opens_app: bool) -> list[str]:
+    """What to print before starting. What the app asks about itself is left out: the answer may make it untrue."""
+    request = loaded.withheld
+    if not opens_app or request is None or Trust(paths.trust_file).was_asked(request):
+        return list(loaded.warnings)
+    asked = withheld_warnings(request)
+    return [warning for warning in loaded.warnings if warning not in asked]

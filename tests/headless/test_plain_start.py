@@ -1,0 +1,36 @@
+"""The usual starts are parsed by hand exactly as the parser does."""
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from co_tui.cli.arguments import parse
+from co_tui.cli.plain_start import plain_start
+
+WORDS = (
+    *("--continue", "--resume", "--private", "--model", "--policy", "--mode", "--host"),
+    *("--cont", "--model=x", "--", "-", "-1", "", "run", "show", "ab12", "openai:x", "auto", "with a space"),
+)
+
+
+def parsed(arguments: list[str]) -> dict[str, object] | None:
+    """None if the parser refuses them."""
+    try:
+        return vars(parse(arguments))
+    except SystemExit:
+        return None
+
+
+@given(arguments=st.lists(st.sampled_from(WORDS), max_size=4))
+@example(["--resume", "run"])
+@example(["--resume", "ab12", "--model", "openai:x"])
+@example(["--private", "--resume"])
+@example(["--continue", "--resume"])
+@example(["--resume", "--model", "x"])
+def test_a_start_parsed_by_hand_is_what_the_parser_makes_of_it(arguments: list[str]) -> None:
+    plain = plain_start(arguments)
+    assert plain is None or vars(plain) == parsed(arguments)
+
+
+def test_the_usual_starts_need_no_parser() -> None:
+    usual = ([], ["--continue"], ["--resume"], ["--resume", "ab12"], ["--private"], ["--model", "x", "--mode", "auto"])
+    assert None not in map(plain_start, usual)
