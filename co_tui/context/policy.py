@@ -6,8 +6,9 @@ from typing import Any
 
 from co_tui.events.triggers import Trigger
 from co_tui.record import Record
-from co_tui.settings import ContextSettings, PolicyCode, Settings, check
+from co_tui.settings import ContextSettings, Settings, check
 from co_tui.settings.files import read_table
+from co_tui.settings.policies.policy_code import PolicyCode
 from co_tui.settings.policies.policy_files import BUILT_IN
 from co_tui.settings.rules import ByWindow
 

@@ -11,7 +11,6 @@ from co_tui.settings.files import read_text
 from co_tui.settings.layers import ABOVE_RESUMED, COMMAND_LINE, RESUMED, Loaded, Origin, load
 from co_tui.settings.markdown.agent_files import AgentFile, AgentFiles
 from co_tui.settings.markdown.command_files import CommandFile, CommandFiles
-from co_tui.settings.policies.policy_code import PolicyCode
 from co_tui.settings.policies.policy_files import (
     PolicyGroup,
     is_policy_path,
@@ -50,7 +49,6 @@ __all__ = [
     "ContextSettings",
     "Loaded",
     "Origin",
-    "PolicyCode",
     "PolicyGroup",
     "SettingGroup",
     "Settings",

@@ -2,19 +2,19 @@
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
 from co_tui.paths import is_inside, path_text, read_small_text
+from co_tui.settings.plain_toml import plain_table
 from co_tui.settings.rules import SettingsError
 
 LIMIT_BYTES: Final = 64_000
 """Far more than people write by hand."""
 MOST_DOTS: Final = 100
 """In one line: parsing time grows with the square of a key's parts."""
-_LONG_NUMBER: Final = re.compile(r"\d{40,}")
+_LONG_NUMBER: Final = r"\d{40,}"
 
 
 def read_table(file: Path) -> dict[str, Any]:
@@ -35,13 +35,17 @@ def parsed(text: str, file: Path) -> dict[str, Any]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > MOST_DOTS and not line.lstrip().startswith("#"):
             raise SettingsError(f"Cannot read {file}: line {number} has more than {MOST_DOTS} dots.")
+    if (plain := plain_table(text)) is not None:
+        return plain
+    import tomllib  # slow to import
+
     try:
         try:
             return tomllib.loads(text)
         except tomllib.TOMLDecodeError:
             raise
         except ValueError:  # Python refuses integers of thousands of digits; forty are just as far out of range
-            return tomllib.loads(_LONG_NUMBER.sub(lambda found: found[0][:40], text))
+            return tomllib.loads(re.sub(_LONG_NUMBER, lambda found: found[0][:40], text))
     except RecursionError:
         raise SettingsError(f"Cannot read {file}: it is nested too deeply.") from None
     except ValueError as error:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from co_tui.late_pattern import late_pattern
 from co_tui.settings.rules import ASK, EDITS, PartRefused, Rule, quoted, table_in
 
 PRE_COMPACT: Final = "preCompact"
@@ -30,7 +31,7 @@ HOOKS: Final = (
 """Events at which the user's own commands can run."""
 MOST_MATCHED_CHARS: Final = 200
 """Of a name that a pattern is compared with; names come from the model."""
-_PLAIN: Final = re.compile(r"[\w |-]*")
+_PLAIN: Final = late_pattern(r"[\w |-]*")
 _ENTRY: Final = "a command, or a table with `matcher`, and `command` or `hooks`"
 _NESTED: Final = 'a table with `type = "command"`, `command` and `timeout`'
 _SECONDS: Final = "a number of seconds above 0"

@@ -6,7 +6,7 @@ Strongest first: command line, environment, the resumed session's own choices, t
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from co_tui.inert import one_line, shell_text
 from co_tui.paths import DEBUG_VARIABLE, HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
@@ -17,7 +17,6 @@ from co_tui.settings.files import read_table
 from co_tui.settings.hook_entries import joined
 from co_tui.settings.markdown.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
 from co_tui.settings.markdown.command_files import CommandFiles, read_commands, read_project_commands
-from co_tui.settings.policies.policy_code import PolicyCode
 from co_tui.settings.policies.policy_files import (
     PolicyFile,
     UnknownPolicy,
@@ -29,6 +28,9 @@ from co_tui.settings.policies.policy_files import (
 from co_tui.settings.rules import SANDBOXES, SettingsError, quoted
 from co_tui.settings.trust_requests import before_trust, trust_request, withheld_warnings
 from co_tui.trust import Trust, TrustRequest
+
+if TYPE_CHECKING:
+    from co_tui.settings.policies.policy_code import PolicyCode
 
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"
 COMMAND_LINE: Final = "the command line"

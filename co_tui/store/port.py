@@ -257,6 +257,11 @@ class SessionLock(Protocol):
 class PromptDrafts(Protocol):
     """Unsent prompts. The key is a session's id, or before there is one, `new_session_draft` of the folder."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is none at all, so that no key has to be made to read one."""
+        ...
+
     def read(self, key: str) -> str: ...
 
     def write(self, key: str, text: str) -> None:

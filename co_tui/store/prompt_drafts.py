@@ -1,7 +1,6 @@
 """Unsent prompts, in files."""
 
 import contextlib
-import hashlib
 import os
 from pathlib import Path
 from typing import Final
@@ -19,6 +18,8 @@ def new_session_draft(folder: Path) -> str:
 
     Earlier versions had one `new.txt` for all folders. It is ignored, since its folder is unknown.
     """
+    import hashlib  # slow to import
+
     return f"{_NEW}{hashlib.sha256(os.fsencode(os.path.realpath(folder))).hexdigest()[:16]}"
 
 
@@ -30,6 +31,15 @@ class PromptDraftFiles:
         self._folder, self._files = folder, files
         self._seen: dict[str, str] = {}
         """As they were last read or written: what is only shown again must not replace what comes from elsewhere."""
+        self._seen_empty = False
+
+    @property
+    def is_empty(self) -> bool:
+        try:
+            self._seen_empty = next(self._folder.iterdir(), None) is None
+        except OSError:
+            self._seen_empty = True
+        return self._seen_empty
 
     def read(self, key: str) -> str:
         self._seen[key] = text = self._stored(key)
@@ -37,7 +47,8 @@ class PromptDraftFiles:
 
     def write(self, key: str, text: str) -> None:
         kept = text if text.strip() else ""
-        if kept == (self._seen[key] if key in self._seen else self._stored(key)):
+        unread = "" if self._seen_empty else self._stored(key)
+        if kept == self._seen.get(key, unread):
             return
         self._seen[key] = kept
         # A failed save must not interrupt typing.

@@ -6,7 +6,8 @@ from typing import Any, Final
 from co_tui.context.indexed_history import REPLACEMENT, Cut
 from co_tui.context.policy_protocol import PolicyContext, PolicyMessages
 from co_tui.events.triggers import Trigger
-from co_tui.settings import PolicyCode, SettingsError
+from co_tui.settings import SettingsError
+from co_tui.settings.policies.policy_code import PolicyCode
 from co_tui.settings.rules import quoted
 
 KEYS: Final = ("summarise", "drop", "keep", "wait", "focus")

@@ -1,15 +1,14 @@
 """Agents defined in files of the project or the user. Project files are untrusted: they may have come with a clone."""
 
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from co_tui.late_pattern import late_pattern
 from co_tui.paths import PROJECT_FILE, find_upwards, is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.files import definition_folders, link_out_problem, parsed, read_text
-from co_tui.settings.markdown.front_matter import read_front_matter
 from co_tui.settings.rules import DELEGATE_CONTEXTS, EMBEDDED, SettingsError, quoted
 
 PROJECT_FOLDERS: Final = (".agents/agents", ".claude/agents", ".codex/agents")
@@ -22,7 +21,7 @@ RESERVED_NAME: Final = "self"
 """Means a fresh run of the delegating agent; no file may use it."""
 INHERITED: Final = ("", "inherit", "default")
 """Values of `model` that mean the session's own model."""
-_NAME: Final = re.compile(r"[^\W_][\w.-]{0,59}")
+_NAME: Final = late_pattern(r"[^\W_][\w.-]{0,59}")
 _TOML_KEYS: Final = frozenset(
     ("name", "description", "developer_instructions", "tools", "allowed-tools", "disallowed-tools", "model", "color",
      "effort", "model_reasoning_effort", "context")
@@ -117,6 +116,8 @@ def _read(file: Path, inside: Path | None) -> AgentFile:
             if unknown := sorted(values.keys() - _TOML_KEYS):
                 raise ValueError(f"{', '.join(unknown)} is not supported")
             return _agent(file, values, _text(values, "developer_instructions"))
+        from co_tui.settings.markdown.front_matter import read_front_matter
+
         values, body = read_front_matter(text)
         return _agent(file, values, body)
     except ValueError as error:

@@ -2,7 +2,6 @@
 a clone."""
 
 import os
-import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -10,12 +9,11 @@ from typing import Final
 
 from co_tui.actions import COMMANDS
 from co_tui.inert import one_line
+from co_tui.late_pattern import late_pattern
 from co_tui.paths import is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.files import definition_folders, link_out_problem, read_text
 from co_tui.settings.markdown.agent_files import INHERITED
-from co_tui.settings.markdown.command_text import shell_lines
-from co_tui.settings.markdown.front_matter import FENCE, read_front_matter
 from co_tui.settings.rules import EMBEDDED, SettingsError
 
 PROJECT_FOLDERS: Final = (".agents/commands", ".claude/commands")
@@ -31,9 +29,9 @@ DESCRIPTION_CHARS: Final = 200
 HINT_CHARS: Final = 60
 NAMESPACE: Final = ":"
 """Separates a subfolder from the command's name, as in Claude Code."""
-_NAME: Final = re.compile(r"\w[\w.-]{0,59}")
+_NAME: Final = late_pattern(r"\w[\w.-]{0,59}")
 _BUILT_IN: Final = frozenset(command.name for command in COMMANDS)
-_TOOL: Final = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+_TOOL: Final = late_pattern(r"[^\s,(]+(?:\([^)]*\))?")
 
 
 class CommandFile(Record):
@@ -66,6 +64,8 @@ class CommandFile(Record):
         """What trusting its folder lets it request. Part of the trust digest."""
         model = f", model {self.model}" if self.model else ""
         tools = f", tools {', '.join(self.allowed_tools)}" if self.allowed_tools else ""
+        from co_tui.settings.markdown.command_text import shell_lines
+
         runs = "".join(f", runs {line}" for line in shell_lines(self.body))
         return f"/{self.name} ({'/'.join(self.file.parts[-3:])}{model}{tools}{runs})"
 
@@ -170,6 +170,8 @@ def _read(file: Path, folder: Path, inside: Path | None) -> CommandFile:
 
 
 def _command(file: Path, name: str, text: str, *, is_project: bool) -> CommandFile:
+    from co_tui.settings.markdown.front_matter import FENCE, read_front_matter
+
     if "\0" in text:
         raise ValueError("it is not a text file")
     has_keys = text.removeprefix("\ufeff").partition("\n")[0].rstrip() == FENCE

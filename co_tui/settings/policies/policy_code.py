@@ -6,7 +6,7 @@ Their folder is the user's own, or the user named the file on the command line; 
 import os
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType, TracebackType
@@ -137,10 +137,3 @@ def _line_in(trace: TracebackType | None, file: str) -> int:
             line = trace.tb_lineno
         trace = trace.tb_next
     return line
-
-
-def table_of(value: object, file: Path) -> Mapping[str, object]:
-    """The `settings` of a policy. Raises `SettingsError`."""
-    if not isinstance(value, Mapping):
-        raise SettingsError(f"{file} is not a policy: `settings` must be a table.")
-    return value

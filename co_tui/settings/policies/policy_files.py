@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from co_tui.inert import one_line
 from co_tui.paths import Paths, path_text
 from co_tui.settings.all_settings import about, rules
 from co_tui.settings.files import read_table, read_text
-from co_tui.settings.policies.policy_code import PolicyCode, read_code, refuse_others, table_of
 from co_tui.settings.rules import SettingsError, quoted
+
+if TYPE_CHECKING:
+    from co_tui.settings.policies.policy_code import PolicyCode
 
 BUILT_IN: Final = Path(__file__).parents[2] / "context" / "policies"
 PEERS: Final = BUILT_IN / "peers"
@@ -33,7 +35,7 @@ class PolicyFile(NamedTuple):
     """As chosen: a name, or the path that was named."""
     settings: Mapping[str, object]
     description: str = ""
-    code: PolicyCode | None = None
+    code: "PolicyCode | None" = None
 
 
 class PolicyGroup(NamedTuple):
@@ -97,16 +99,18 @@ def read_policy(name: str, paths: Paths, *, folder: Path | None = None) -> Polic
     else:
         file = _file_of(name, paths)
     if file.suffix == PYTHON:
+        from co_tui.settings.policies.policy_code import PolicyCode, read_code, refuse_others
+
         if BUILT_IN not in file.parents:
             refuse_others(file)
         text = read_text(file)
         read = read_code(text, file)
         code = PolicyCode(str(file), text, read.compacts_at)
-        return PolicyFile(name, table_of(read.settings, file), one_line(read.description, DESCRIPTION_CHARS), code)
+        return PolicyFile(name, _table_of(read.settings, file), one_line(read.description, DESCRIPTION_CHARS), code)
     table = read_table(file)
     description = table.get("description", "")
     text = one_line(description, DESCRIPTION_CHARS) if isinstance(description, str) else ""
-    return PolicyFile(name, table_of(table.get("settings", {}), file), text)
+    return PolicyFile(name, _table_of(table.get("settings", {}), file), text)
 
 
 def may_set(key: str) -> bool:
@@ -144,3 +148,10 @@ def _file_of(name: str, paths: Paths) -> Path:
         if found is not None:
             return found
     raise UnknownPolicy(unknown_policy(name, paths))
+
+
+def _table_of(value: object, file: Path) -> Mapping[str, object]:
+    """The `settings` of a policy. Raises `SettingsError`."""
+    if not isinstance(value, Mapping):
+        raise SettingsError(f"{file} is not a policy: `settings` must be a table.")
+    return value

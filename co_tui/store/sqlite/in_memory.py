@@ -102,6 +102,10 @@ class InMemoryPromptDrafts:
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        return not any(self._texts.values())
+
     def read(self, key: str) -> str:
         return self._texts.get(key, "")
 

@@ -39,7 +39,7 @@ class DraftSaver:
         """The number of the newest save written by key; older ones are skipped."""
 
     def read(self) -> str:
-        return self._drafts.read(self._key())
+        return "" if self._drafts.is_empty else self._drafts.read(self._key())
 
     def await_fetched(self) -> None:
         """Before a session is opened, which fetches its files."""

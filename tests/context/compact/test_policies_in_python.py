@@ -11,7 +11,8 @@ from co_tui.context.compact.decide import _asked
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.context.policy import Policy, default_policy, policy_of
 from co_tui.context.request.pipeline import Governor
-from co_tui.settings import PolicyCode, Settings
+from co_tui.settings import Settings
+from co_tui.settings.policies.policy_code import PolicyCode
 from tests.context.request.test_pipeline import LOADED, asked, talk
 
 LONG = "word " * 300

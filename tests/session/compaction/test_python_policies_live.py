@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from co_tui.events import SessionError
-from co_tui.settings import PolicyCode
+from co_tui.settings.policies.policy_code import PolicyCode
 from tests.context.request.test_pipeline import LOADED
 from tests.support.compacting import texts
 from tests.support.environments import facts

@@ -83,6 +83,16 @@ def test_what_was_typed_on_another_machine_replaces_what_is_only_shown_here(tmp_
     assert sync.names == ["drafts/s"]
 
 
+def test_a_draft_of_another_process_stays_although_there_was_none_before(tmp_path: Path) -> None:
+    drafts, folder = PromptDraftFiles(tmp_path / "drafts", LocalFiles()), Path("/shop")
+    saver = DraftSaver(Host(), drafts, str, lambda: folder, str)  # type: ignore[arg-type]  # all it needs of an app
+    assert saver.read() == "" and drafts.is_empty
+    key = new_session_draft(folder)
+    PromptDraftFiles(tmp_path / "drafts", LocalFiles()).write(key, "typed elsewhere")
+    saver.save()
+    assert saver.read() == "typed elsewhere"
+
+
 class SentDrafts(LocalFiles):
     """The names of what was changed."""
 
