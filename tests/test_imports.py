@@ -1,9 +1,14 @@
 """What each layer may load: the first paint and the command line stay light. Nothing imports itself by a detour."""
 
+import contextlib
+import json
+import os
+import pty
 import subprocess
 import sys
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 
 import grimp
 import pytest
@@ -76,6 +81,61 @@ def test_the_first_paint_loads_textual_and_nothing_else_that_is_heavy() -> None:
     loaded = loaded_by("co_tui.ui.app")
     assert "textual" in loaded
     assert loaded.isdisjoint({*HEAVY, "markdown_it", "pygments"} - {"textual"})
+
+
+MOST_OWN_MODULES = 152
+"""Modules of co-tui that an empty chat is painted with. The number may only become smaller."""
+START = """
+import json, os, sys
+from pathlib import Path
+from co_tui.ui.heavy_imports import without_palette
+with without_palette():
+    from co_tui.ui.app import CoTui
+from textual.screen import Screen
+
+steps, lay_out, display = [], Screen._refresh_layout, CoTui._display
+
+def laid_out(screen, *given, **named):
+    steps.append("layout")
+    return lay_out(screen, *given, **named)
+
+def displayed(app, screen, update):
+    steps.append("paint")
+    return display(app, screen, update)
+
+async def painted(app):
+    seen = {"modules": [*sys.modules], "steps": steps, "prompt": app.chat.prompt.text}
+    Path(os.environ["SEEN"]).write_text(json.dumps(seen))
+    app.exit()
+
+Screen._refresh_layout, CoTui._display, CoTui._painted = laid_out, displayed, painted
+from co_tui.__main__ import main
+main()
+"""
+"""The app, which ends after the first paint and writes what it took."""
+
+
+def test_an_empty_chat_is_painted_at_once_and_with_few_modules(tmp_path: Path) -> None:
+    terminal, inside = pty.openpty()
+    os.write(terminal, b"Z")  # typed while it starts
+    seen = tmp_path / "seen.json"
+    environ = {**os.environ, "CO_TUI_HOME": str(tmp_path / "home"), "SEEN": str(seen), "TERM": "xterm-256color"}
+    command = [sys.executable, "-c", START]
+    with subprocess.Popen(
+        command, stdin=inside, stdout=inside, stderr=inside, env=environ, cwd=tmp_path, start_new_session=True
+    ) as app:
+        os.close(inside)
+        with contextlib.suppress(OSError):  # on Linux, the end of the output
+            while os.read(terminal, 65_536):
+                pass
+    os.close(terminal)
+    assert app.returncode == 0
+    found = json.loads(seen.read_text())
+    assert found["prompt"] == "Z"
+    assert found["steps"].index("paint") == 1, "one layout, then the first paint"
+    assert {"textual.command", "tree_sitter", "hashlib", "tomllib", "argparse"}.isdisjoint(found["modules"])
+    own = [name for name in found["modules"] if name.partition(".")[0] == "co_tui"]
+    assert len(own) <= MOST_OWN_MODULES, own
 
 
 def test_the_list_of_models_opens_without_what_fills_it() -> None:

@@ -4,11 +4,11 @@ The text is a unified diff. If it was cut, the header has the figures of the who
 """
 
 import difflib
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from co_tui.inert import inert, one_line
+from co_tui.late_pattern import late_pattern
 
 DIFF: Final = "co_tui_diff"
 """Metadata of a tool result: the change that the call made, as a unified diff."""
@@ -26,10 +26,10 @@ LEAST_ALIKE: Final = 0.4
 Sign: TypeAlias = Literal["+", "-", " ", "file", "gap", "note"]
 Span: TypeAlias = tuple[int, int]
 
-_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_FIGURES: Final = re.compile(r"\t\+([\d,]+) −([\d,]+)$")
-_MORE: Final = re.compile(r"… ([\d,]+) more lines?")
-_WORDS: Final = re.compile(r"\w+|\s+|[^\w\s]")
+_HUNK: Final = late_pattern(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_FIGURES: Final = late_pattern(r"\t\+([\d,]+) −([\d,]+)$")
+_MORE: Final = late_pattern(r"… ([\d,]+) more lines?")
+_WORDS: Final = late_pattern(r"\w+|\s+|[^\w\s]")
 
 
 class DiffRow(NamedTuple):

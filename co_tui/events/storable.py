@@ -5,9 +5,10 @@ Everything logged passes through here, so that no value can prevent a session fr
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any, Final
+
+from co_tui.late_pattern import late_pattern
 
 DEEPEST: Final = 64
 """Nesting levels; deeper data is dropped. Python's JSON reader fails at about a thousand."""
@@ -16,7 +17,7 @@ LARGEST_DIGITS: Final = 300
 MOST_TOKENS: Final = 10**12
 TOO_DEEP: Final = "[nested too deeply]"
 
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_SURROGATE: Final = late_pattern("[\ud800-\udfff]")
 _LARGEST: Final = 10**LARGEST_DIGITS
 
 

@@ -1,7 +1,6 @@
 """Tool calls and plans in words, for the screen, the command line and exports; light enough for the first paint."""
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any, Final, Literal, TypeAlias
@@ -11,11 +10,12 @@ from co_tui.events.file_diff import read_diff
 from co_tui.events.refusals import HOOK_REFUSED
 from co_tui.events.tool_calls import GIST_CHARS, call_line, gist_of_call, objects_in, tool_label
 from co_tui.inert import inert, one_line
+from co_tui.late_pattern import late_pattern
 
 STATUS_CHARS: Final = 40
-_EXIT: Final = re.compile(r"\[exit code: (-?\d+)\]")
-_TOOK: Final = re.compile(r"\[took ([\d.]+ s)\]\s*$")
-_READ: Final = re.compile(r"^\[.* \| (\d+) lines\]")
+_EXIT: Final = late_pattern(r"\[exit code: (-?\d+)\]")
+_TOOK: Final = late_pattern(r"\[took ([\d.]+ s)\]\s*$")
+_READ: Final = late_pattern(r"^\[.* \| (\d+) lines\]")
 _DONE: Final = ("completed", "done")
 STEP_DONE: Final = "✓"
 STEP_CURRENT: Final = "▶"

@@ -10,7 +10,7 @@ from co_tui.session.history.next_request import NEXT_PROMPT
 from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.lens.request_rows import Fate, Lens
 from co_tui.session.lens.snapshot import LensSource, read_lens
-from co_tui.session.state.out_of_context import DOES_NOT_FIT
+from co_tui.session.state.removals import DOES_NOT_FIT
 from co_tui.session.tools.archive import archived
 
 

@@ -2,17 +2,17 @@
 
 import errno
 import os
-import re
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from co_tui.late_pattern import late_pattern
 from co_tui.paths import find_upwards, is_inside, path_text, read_small_text
 
 LIMIT_BYTES = 4096
 """Git writes one line into these files; anything longer is not git's."""
 DETACHED: Final = "HEAD"
 _ON_BRANCH: Final = "ref: refs/heads/"
-_HEAD: Final = re.compile(rf"{_ON_BRANCH}[^\s\x00-\x1f\x7f~^:?*\[\\]+|[0-9a-f]{{40}}|[0-9a-f]{{64}}")
+_HEAD: Final = late_pattern(rf"{_ON_BRANCH}[^\s\x00-\x1f\x7f~^:?*\[\\]+|[0-9a-f]{{40}}|[0-9a-f]{{64}}")
 """As git writes it: a branch name has none of these characters."""
 _UNREADABLE = (OSError, ValueError, RuntimeError)  # a loop of links is a RuntimeError
 

@@ -9,14 +9,15 @@ from typing import Final, NamedTuple
 
 from co_tui.events.images import image_type
 from co_tui.inert import one_line
+from co_tui.late_pattern import late_pattern
 
 MOST_FILES: Final = 20
 SNIFFED_BYTES: Final = 8_192
 NAME_CHARS: Final = 200
 NO_FILE: Final = "No file"
 NOT_MEANT: Final = "(Put it in `backquotes` if it is not a file.)"
-_NAMED: Final = re.compile(r'(?<![^\s(\[{<"\'])@(?:"([^"\n]+)"|([^\s"`]+))')
-_CODE: Final = re.compile(r"(`{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
+_NAMED: Final = late_pattern(r'(?<![^\s(\[{<"\'])@(?:"([^"\n]+)"|([^\s"`]+))')
+_CODE: Final = late_pattern(r"(`{3,}).*?(?:\1|\Z)|`[^`\n]*`", re.DOTALL)
 _AFTER_NAME: Final = ".,;:!?)]}>'"
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.models.catalogue import Choice, choose
 from co_tui.paths import Paths
 from co_tui.record import Record
@@ -78,6 +77,10 @@ class Launch(Record):
     @property
     def kept_keys(self) -> frozenset[str]:
         """The providers whose key is kept by `co-tui login`."""
+        if not self.paths.keys_file.exists():
+            return frozenset()
+        from co_tui.agent.keys.kept_keys import KeptKeys
+
         return KeptKeys(self.paths).providers(self.environ, self.settings.base_url)
 
     @property

@@ -11,7 +11,6 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.theme import Theme
-from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from co_tui.agent.models.catalogue import EMBEDDED
@@ -19,15 +18,12 @@ from co_tui.inert import inert, one_line
 from co_tui.key_names import key_name
 from co_tui.session.file_references import NamedFile
 from co_tui.session.launch import Launch
+from co_tui.session.state.session_state import SessionState
 from co_tui.settings import DEBUG_VARIABLE
-from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.background import guarded_callback, run_in_background, run_thread
 from co_tui.ui.chat.chat_requests import MAX_EDITED_CHARS
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.command_menus import CommandMenus
-from co_tui.ui.control.controller import SessionController
-from co_tui.ui.control.dialog_questions import DialogQuestions
-from co_tui.ui.control.prompts_under_way import OutgoingPrompt
 from co_tui.ui.keys import command_table
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.leaving import Leaving
@@ -45,7 +41,8 @@ from co_tui.ui.textual_internals import (
 )
 from co_tui.ui.theme_choice import Appearance, renderer_for, style_sheets
 from co_tui.ui.themes.themes import hold_cursor, own_variables
-from co_tui.ui.widgets.safe_widgets import with_newlines
+from co_tui.ui.transcript.blocks import BlockBuilder
+from co_tui.ui.widgets.safe_text_area import with_newlines
 
 if TYPE_CHECKING:
     from co_tui.ui.terminal.driver import BackgroundReported, QuietParser
@@ -87,9 +84,7 @@ class CoTui(AppInternals, CommandMenus):
         self.appearance = Appearance(self, launch.settings, terminal_is_dark=dark)
         self.renderer = renderer_for(self.current_theme, rich=False)
         self.chat = ChatScreen(self, launch, branch=launch.branch)
-        sandbox = SandboxCheck()
-        questions = DialogQuestions(self, self.chat, sandbox)
-        self.controller = SessionController(self, self.chat, launch, questions, sandbox)
+        self._started_with = launch
         self._early: list[events.Event] | None = []
         """Keys typed so far; None once the prompt takes keys itself."""
         self.key_parser: QuietParser | None = None
@@ -100,7 +95,7 @@ class CoTui(AppInternals, CommandMenus):
         self._started_at = time.monotonic()
         self.failures: list[str] = []
         """Background failures so far, as sentences."""
-        self._leaving = Leaving(self, self.chat, self.controller)
+        self._leaving = Leaving(self, self.chat, lambda: self.controller)
         self._on_hold = KeysOnHold(self, self._dispatch_input)
 
     # Starting
@@ -140,6 +135,8 @@ class CoTui(AppInternals, CommandMenus):
     def _for_field(self, text: str) -> str:
         """A paste outside of the prompt, shortened: Textual's fields lay out all of the text. For a line also inert:
         that is drawn with its control characters."""
+        from textual.widgets import Input
+
         is_line = isinstance(self.focused, Input)
         most, where = (MOST_IN_FIELD_CHARS, "line") if is_line else (MAX_EDITED_CHARS, "text")
         if len(text) > most:
@@ -181,10 +178,17 @@ class CoTui(AppInternals, CommandMenus):
     async def chat_mounted(self) -> None:
         """Show the stored session and paint; only then mount the remaining widgets and load the engine."""
         self.chat.transcript.set_renderer(self.renderer)
-        self.controller.show_stored(self.launch.session_id, under_own_policy=True)
+        self._fill_chat()
         self._forward_early_keys()
         painted = guarded_callback(self, "Starting", self._painted)
         self.call_after_refresh(lambda: self.set_timer(FIRST_KEYS_S, painted))
+
+    def _fill_chat(self) -> None:
+        """Show the stored session or draft. Only a served page has to be informed about an empty chat."""
+        if self.launch.session_id or not self.launch.store.prompt_drafts.is_empty or self.is_web:
+            self.controller.show_stored(self.launch.session_id, under_own_policy=True)
+        else:
+            self.chat.show_session(BlockBuilder(self.chat.shortcut_for), SessionState())
 
     async def _painted(self) -> None:
         self._update_look()
@@ -219,6 +223,8 @@ class CoTui(AppInternals, CommandMenus):
     # The ChatHost protocol
 
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
+        from co_tui.ui.control.prompts_under_way import OutgoingPrompt
+
         self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers))
 
     def alert(self, text: str) -> None:
@@ -285,8 +291,10 @@ class CoTui(AppInternals, CommandMenus):
 
     def crash(self, error: Exception | None) -> None:
         """End with a sentence: Textual's traceback would print local variables, API keys among them."""
-        failure = f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}. {self._leaving.kept_sentence}"
-        lines = [failure, self.controller.current_resume_hint, "Set CO_TUI_DEBUG=1 to see where."]
+        lines = [f"co-tui failed: {type(error).__name__}: {one_line(str(error), 200)}."]
+        if self._control is not None:
+            lines = [f"{lines[0]} {self._leaving.kept_sentence}", self._control.current_resume_hint]
+        lines.append("Set CO_TUI_DEBUG=1 to see where.")
         if self.launch.environ.get(DEBUG_VARIABLE) and error is not None:
             lines = traceback.format_exception(error)
         print_after_exit(self, Text("\n".join(filter(None, lines))))

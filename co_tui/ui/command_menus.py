@@ -5,7 +5,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from textual.app import App
-from textual.widgets import Input
 
 from co_tui.events import Event
 from co_tui.session.launch import Launch
@@ -13,7 +12,6 @@ from co_tui.session.slash import typed_command
 from co_tui.settings import commands_in_force
 from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
-from co_tui.ui.control.controller import SessionController
 from co_tui.ui.keys.command_table import active_keys, screen_keys
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.theme_choice import Appearance
@@ -22,19 +20,35 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from co_tui.ui.commands.host import CommandHost
+    from co_tui.ui.control.controller import SessionController
 
 
 class CommandMenus(App[None]):
     """Opens these screens, and runs what is chosen there."""
 
     chat: ChatScreen
-    controller: SessionController
     appearance: Appearance
     _on_hold: KeysOnHold
+    _started_with: Launch
+    _control: "SessionController | None" = None
+
+    @property
+    def controller(self) -> "SessionController":
+        """Made when first asked for: an empty chat is painted without it."""
+        if self._control is None:
+            from co_tui.ui.control.controller import SessionController
+
+            self._control = SessionController(self, self.chat, self._started_with)
+        return self._control
 
     @property
     def launch(self) -> Launch:
-        return self.controller.settings.launch
+        return self._control.launch if self._control is not None else self._started_with
+
+    @property
+    def mode(self) -> str:
+        """The permission mode of the session shown, or of the next one."""
+        return self._control.modes.current if self._control is not None else self._started_with.settings.mode
 
     @cached_property
     def _commands(self) -> "CommandHost":
@@ -61,6 +75,8 @@ class CommandMenus(App[None]):
         run_in_background(self, "Reading the commands", read, group="own commands", latest=True)
 
     def action_command(self, name: str) -> None:
+        from textual.widgets import Input
+
         command = typed_command.find(name)
         is_open = isinstance(self.focused, Input)  # its key then only focuses the find bar
         opens = command is not None and command.opens_screen and not self._commands.has_to_wait(command, "")

@@ -7,6 +7,8 @@ from co_tui.session.event_wording import FREE, cost_text
 
 __all__ = ["FREE", "cost_text", "counted", "money", "tokens"]
 
+KEY_STYLE = "bold $footer-key-foreground"
+"""Of a key in a line of hints."""
 CHARS_PER_TOKEN = 4
 """An estimate while a reply streams; the provider's count comes at its end."""
 IN_SECONDS_S = 100

@@ -33,6 +33,23 @@ def without_unused_packages() -> Iterator[None]:
             del sys.modules[name]
 
 
+@contextmanager
+def without_palette() -> Iterator[None]:
+    """Import Textual without its command palette and the widgets that only this uses, and without tree-sitter: we have
+    our own palette, and our text areas highlight nothing. Whatever else imports them later gets them."""
+    if "textual.app" in sys.modules:
+        yield
+        return
+    palette = ModuleType("textual.command")
+    palette.__getattr__ = lambda name: type(name, (), {})  # type: ignore[method-assign]
+    sys.modules["textual.command"] = palette
+    sys.modules["tree_sitter"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["textual.command"], sys.modules["tree_sitter"]
+
+
 def import_locked(importing: Callable[[], T]) -> T:
     """Run an import while no other thread imports. Runs in a thread."""
     with IMPORT_LOCK:

@@ -1,13 +1,16 @@
 """Leaving the app: close the session in order, and warn before anything is lost."""
 
 import time
-from typing import Any, Final
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import App
 
+from co_tui.store.store_errors import UNSAVED
 from co_tui.ui.chat.chat_screen import ChatScreen
-from co_tui.ui.control.controller import UNSAVED, SessionController
-from co_tui.ui.terminal.clipboard import copy
+
+if TYPE_CHECKING:
+    from co_tui.ui.control.controller import SessionController
 
 QUIT_AGAIN_S: Final = 3.0
 """A second Ctrl+C within this time quits."""
@@ -16,9 +19,14 @@ QUIT_AGAIN_S: Final = 3.0
 class Leaving:
     """Leave by Ctrl+C, by /quit or by a signal."""
 
-    def __init__(self, app: App[Any], chat: ChatScreen, controller: SessionController) -> None:
-        self._app, self._chat, self._controller = app, chat, controller
+    def __init__(self, app: App[Any], chat: ChatScreen, controller: "Callable[[], SessionController]") -> None:
+        """`controller` makes it when first called."""
+        self._app, self._chat, self._made_controller = app, chat, controller
         self._asked_at = self._warned_of_loss_at = float("-inf")
+
+    @property
+    def _controller(self) -> "SessionController":
+        return self._made_controller()
 
     def stay(self) -> None:
         """Forget an earlier Ctrl+C: something else was typed since."""
@@ -54,6 +62,8 @@ class Leaving:
         asked_before = now - self._asked_at < QUIT_AGAIN_S
         self._asked_at = float("-inf")
         if selected := self._app.screen.get_selected_text() or self._chat.prompt.selected_text:
+            from co_tui.ui.terminal.clipboard import copy
+
             copy(self._app, selected, "selection")
         elif self._app.screen is self._chat and self._chat.prompt.text:
             self._chat.prompt.clear_draft()

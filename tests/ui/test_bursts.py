@@ -12,7 +12,7 @@ from textual.widgets import Input, OptionList
 from co_tui.ui.help.help_screen import HelpScreen
 from co_tui.ui.help.palette import PaletteScreen
 from co_tui.ui.models.models_screen import ModelScreen
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
 

@@ -25,7 +25,7 @@ from co_tui.ui.textual_internals import (
     Internal,
     limit_caches,
 )
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 UI = Path(co_tui.ui.__file__).parent
 OTHERS = ("_replace", "_asdict", "_exit")

@@ -119,11 +119,6 @@ def name_in_home(path: Path, home: Path) -> str | None:
     return f"~/{above[-1]}" if is_entry else None
 
 
-def is_home_or_above(folder: Path, home: Path) -> bool:
-    """Whether a folder contains all of a home, with its login files."""
-    return Path(os.path.realpath(home)).is_relative_to(os.path.realpath(folder))
-
-
 def normalised_name(name: str) -> str:
     """A file name normalised for file systems that ignore case, trailing dots and invisible characters."""
     plain = name.lower() if name.isascii() else _IGNORABLE.sub("", name).casefold()

@@ -11,9 +11,10 @@ from co_tui.events import CompactionComplete, Json
 from co_tui.session.history.next_request import NextRequest
 from co_tui.session.lens.last_viewed import LastView
 from co_tui.session.lens.request_rows import Fate, LeftMessage, LensMessage
-from co_tui.session.state.out_of_context import DOES_NOT_FIT, NEVER_SENT, removal_reason
+from co_tui.session.state.out_of_context import removal_reason
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.released import opened
+from co_tui.session.state.removals import DOES_NOT_FIT, NEVER_SENT
 from co_tui.session.state.session_state import Rewritten, SessionState
 from co_tui.session.tools.archive import reference_of
 

@@ -15,7 +15,7 @@ from co_tui.events import Json, Ref
 from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES, Role, as_sent, pieces
 from co_tui.events.tool_wording import piece_line, piece_text
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
-from co_tui.session.state.out_of_context import DOES_NOT_FIT, NEVER_SENT
+from co_tui.session.state.removals import DOES_NOT_FIT, NEVER_SENT
 
 
 class Kind(StrEnum):

@@ -26,7 +26,7 @@ from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.formatting import folder
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 if TYPE_CHECKING:
     from co_tui.session.approvals.standing_approvals import StandingRule

@@ -14,7 +14,7 @@ from co_tui.inert import inert, one_line
 from co_tui.ui.background import guarded_callback
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 if TYPE_CHECKING:
     from co_tui.session.tools.command_watch import BackgroundCommand

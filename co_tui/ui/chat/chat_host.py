@@ -72,7 +72,12 @@ class ChatHost(Protocol):
         """Monotonic time of the last key typed."""
 
     @property
-    def controller(self) -> SessionControl: ...
+    def controller(self) -> SessionControl:
+        """Made when first asked for: an empty chat is painted without it."""
+
+    @property
+    def mode(self) -> str:
+        """The permission mode of the session shown, or of the next one."""
 
     async def chat_mounted(self) -> None:
         """The chat is mounted and must be filled before the first paint."""

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from textual import on
@@ -14,7 +15,6 @@ from co_tui.actions import SlashCommand
 from co_tui.inert import inert
 from co_tui.session.slash import typed_command
 from co_tui.session.state.session_state import SessionState, seq_of
-from co_tui.ui.chat.message_actions import MessageActions
 from co_tui.ui.chat.transcript_feed import Feed
 from co_tui.ui.dialogs.safe_screen import SafeScreen
 from co_tui.ui.keys import command_table
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from co_tui.ui.chat.chat_host import ChatHost
     from co_tui.ui.chat.deferred_widgets import DeferredWidgets
     from co_tui.ui.chat.find_in_chat import ChatSearch
+    from co_tui.ui.chat.message_actions import MessageActions
     from co_tui.ui.timeline.timeline_widget import Timeline
     from co_tui.ui.widgets.find_bar import FindBar
 
@@ -60,8 +61,13 @@ class ChatRequests(SafeScreen, Screen[None]):
         self._has_slash = False
         """Whether the prompt began as a command does; keys that come fast arrive as one edit."""
         self._finding: ChatSearch | None = None
-        self._messages = MessageActions(self, host)
         self._state = SessionState()
+
+    @cached_property
+    def _messages(self) -> "MessageActions":
+        from co_tui.ui.chat.message_actions import MessageActions
+
+        return MessageActions(self, self._host)
 
     # What Esc does
 
@@ -159,7 +165,7 @@ class ChatRequests(SafeScreen, Screen[None]):
             self._host.refresh_commands()
         if self._late is not None:
             self._late.follow(self.prompt)
-        self._host.controller.draft_changed()
+            self._host.controller.draft_changed()
 
     @on(Prompt.EmptySubmitted)
     def _sent_nothing(self) -> None:

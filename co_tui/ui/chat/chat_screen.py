@@ -18,7 +18,6 @@ from co_tui.session.checkout import repository_of
 from co_tui.session.launch import Launch
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
-from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.chat.chat_requests import (
     FEWEST_COLUMNS,
     MIN_ROWS,
@@ -44,6 +43,7 @@ from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
+    from co_tui.ui.approvals.question_bar import QuestionPanel
     from co_tui.ui.chat.chat_host import ChatHost
     from co_tui.ui.chat.deferred_widgets import DeferredWidgets
     from co_tui.ui.keys.command_table import ActiveKey
@@ -109,7 +109,7 @@ class ChatScreen(ChatRequests):
         self.prompt.servers = tuple(self._launch.settings.mcp_servers)
         self.prompt.offer.values_of = lambda name: command_values(name, self._launch)
         self.status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
-        self.status.show_mode(self._host.controller.modes.current)
+        self.status.show_mode(self._host.mode)
         self.questions = Questions(self, self.prompt, self._host)
         if self._launch.settings.keys:
             self._use_keys(self._launch.settings.keys)
@@ -127,6 +127,7 @@ class ChatScreen(ChatRequests):
             self._use_keys(self._launch.settings.keys)  # the timeline has keys, too
         late.timeline.show(self._state.timeline)
         self.show_state(self._state)
+        self._edited()
 
     def on_resize(self) -> None:
         too_small = is_too_small(self.size)
@@ -222,7 +223,7 @@ class ChatScreen(ChatRequests):
     def show_state(self, state: SessionState) -> None:
         self._state = state
         self.transcript.show_state(state)
-        self.status.show_mode(self._host.controller.modes.current)
+        self.status.show_mode(self._host.mode)
         self.status.provider = one_line(answering_name(self._model), PROVIDER_CHARS)
         if self._late is not None:
             self._late.show_gauge(state, self._launch.settings, self.transcript.context_marks.compactions)
@@ -294,7 +295,7 @@ class ChatScreen(ChatRequests):
     @property
     def _esc_stops(self) -> bool:
         """Whether Esc stops the turn: where the focus is now, nothing else gets it first."""
-        return not self.has_something_to_close and not isinstance(self.focused, QuestionPanel)
+        return not self.has_something_to_close and self.questions.focused is None
 
     # User actions
 
@@ -324,13 +325,13 @@ class ChatScreen(ChatRequests):
             self.prompt.focus()
             self.refresh_bindings()
 
-    def show_question(self, panel: QuestionPanel, *, turn_waits: bool = True) -> None:
+    def show_question(self, panel: "QuestionPanel", *, turn_waits: bool = True) -> None:
         self.questions.show(panel)
         if turn_waits:
             self.status.show_asking(True)
             self._host.alert("waiting for your answer")
 
-    def end_question(self, panel: QuestionPanel) -> None:
+    def end_question(self, panel: "QuestionPanel") -> None:
         self.questions.end(panel)
         self.status.show_asking(False)
 

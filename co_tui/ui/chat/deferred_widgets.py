@@ -1,6 +1,7 @@
 """The chat's widgets that are mounted after the first paint; their styles would double its time."""
 
 import time
+from pathlib import Path
 from typing import Any
 
 from textual.content import Content
@@ -43,6 +44,7 @@ class DeferredWidgets:
 
     async def mount(self, screen: Screen[Any]) -> None:
         """Mount everything into the space reserved for it."""
+        screen.app.stylesheet.read(Path(__file__).with_name("late.tcss"))
         with screen.app.batch_update():
             await screen.query_one("#side").mount(self._gauges[0], self.timeline)
             await screen.mount(self._gauges[1], self.compacting, self.completions, before="#prompt")

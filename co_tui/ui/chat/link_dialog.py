@@ -17,7 +17,7 @@ from co_tui.agent.redact import without_secrets
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.terminal.clipboard import copy
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 from co_tui.web_addresses import is_web_address
 
 BROWSER_WAIT_S = 10.0

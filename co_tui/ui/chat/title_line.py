@@ -58,9 +58,13 @@ class TitleLine(Static):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)
+        self._shown: tuple[TitleFacts, int] | None = None
 
     def show(self, facts: TitleFacts) -> None:
         room = max(0, self.app.size.width - 2)
+        if self._shown == (facts, room):
+            return  # an update would lay out the whole screen
+        self._shown = facts, room
         line = title_line(facts, room)
         if facts.model == EMBEDDED:
             parts = [

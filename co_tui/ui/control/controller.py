@@ -10,7 +10,7 @@ from co_tui.events import Event, PromptReturned, QueueChanged
 from co_tui.inert import one_line
 from co_tui.session.launch import Launch
 from co_tui.session.state.session_state import SessionState
-from co_tui.store.store_errors import StoreError
+from co_tui.store.store_errors import UNSAVED, StoreError
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.background import report, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -33,15 +33,14 @@ if TYPE_CHECKING:
     from co_tui.ui.control.stored_sessions import StoredSessions
 
 NOT_FOLLOWING = "This view lost its session. Open it again with /sessions; nothing is lost."
-UNSAVED = "The latest messages are not saved."
 
 
 class SessionController:
     """One session at a time. The host runs background work; the chat shows the results."""
 
-    def __init__(
-        self, host: App[Any], chat: ChatScreen, launch: Launch, questions: DialogQuestions, sandbox: SandboxCheck
-    ) -> None:
+    def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch) -> None:
+        sandbox = SandboxCheck()
+        questions = DialogQuestions(host, chat, sandbox)
         self._host = host
         self.chat = chat
         self.backend = Backend(launch, questions)

@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
 
 from rich.text import Text
 from textual.screen import ModalScreen
-from textual.types import CSSPathType
 from textual.widgets import Input, OptionList
 from textual.widgets.option_list import Option
 
 from co_tui.ui.dialogs.safe_screen import SafeScreen
+
+if TYPE_CHECKING:
+    from textual.types import CSSPathType
 
 T = TypeVar("T")
 LOW_ROWS: Final = 22
@@ -26,7 +28,7 @@ class Dialog(SafeScreen, ModalScreen[T], Generic[T]):
     """
 
     # Absolute: Textual resolves a relative path against the module of the subclass.
-    CSS_PATH: ClassVar[CSSPathType | None] = Path(__file__).parent / "dialogs.tcss"
+    CSS_PATH: ClassVar["CSSPathType | None"] = Path(__file__).parent / "dialogs.tcss"
     VERTICAL_BREAKPOINTS = [(0, "-low"), (LOW_ROWS, "-high")]
 
     def __init__(self, *, tall: bool = False, wide: bool = False) -> None:

@@ -12,7 +12,7 @@ from co_tui.inert import one_line
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeTextArea
+from co_tui.ui.widgets.safe_text_area import SafeTextArea
 
 
 class ConfirmScreen(Dialog[bool]):

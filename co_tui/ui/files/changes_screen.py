@@ -18,7 +18,7 @@ from co_tui.session.snapshots.file_diffs import FileChange, SessionChanges
 from co_tui.ui.approvals.question_text import diff_contents
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 MOST_LISTED = 8
 """Rows of the list; the diff gets the rest."""

@@ -14,10 +14,11 @@ from textual.widget import Widget
 from co_tui.actions import COMMANDS, SlashCommand
 from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.formatting import KEY_STYLE
 from co_tui.ui.help.help_screen import own_sections, typed_keys
 from co_tui.ui.help.sections import Section, Sections
 from co_tui.ui.keys.command_table import DEFAULT_KEYS, ActiveKey, letter_of
-from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
+from co_tui.ui.widgets.key_hints import KeyHints
 
 COLUMN_CELLS: Final = 26
 """A letter and a label."""

@@ -17,9 +17,10 @@ from co_tui.inert import inert
 from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
+from co_tui.ui.formatting import KEY_STYLE
 from co_tui.ui.widgets.field import Field
-from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.key_hints import KeyHints
+from co_tui.ui.widgets.safe_list import SafeList
 
 NAME_COLUMNS: Final = max(len(command.slash) for command in COMMANDS) + 2
 NO_MATCH: Final = "No matching command."

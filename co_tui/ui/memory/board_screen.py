@@ -19,7 +19,7 @@ from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 KEYS = (("a", "add"), ("e", "edit"), ("d", "delete"), ("u", "undo"), ("esc", "back"))
 EMPTY_KEYS = (("a", "add"), ("u", "undo"), ("esc", "back"))

@@ -19,7 +19,7 @@ from co_tui.ui.dialogs.filter_dialog import FilteringDialog
 from co_tui.ui.timeline.detail_screen import TextScreen
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 MOST_SHOWN = 300
 GIST_CHARS = 200

@@ -17,7 +17,7 @@ from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 if TYPE_CHECKING:
     from co_tui.agent.keys.login import LoginResult

@@ -26,7 +26,7 @@ from co_tui.ui.heavy_imports import import_locked, nearby_servers
 from co_tui.ui.models.model_list import ModelEntry, ModelGroup, ModelList, found_models, is_model_string, known_models
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 if TYPE_CHECKING:
     from co_tui.agent.models.nearby_servers import UsualServer

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from co_tui.actions import SlashCommand
+from co_tui.late_pattern import late_pattern
 from co_tui.session.file_references import reference
 from co_tui.session.slash import typed_command
 from co_tui.ui.keys import command_table
@@ -15,8 +16,8 @@ SLICE: Final = 2_000
 
 Fits = Callable[[str], object]
 
-_WORD: Final = re.compile(r"\b[a-z]+\b")
-_NAMED: Final = re.compile(r"[A-Z]")
+_WORD: Final = late_pattern(r"\b[a-z]+\b")
+_NAMED: Final = late_pattern(r"[A-Z]")
 
 Sort: TypeAlias = Literal["command", "value", "file"]
 MAX_LETTERS = 200

@@ -20,7 +20,7 @@ from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 if TYPE_CHECKING:
     from co_tui.store.port import Store

@@ -1,7 +1,6 @@
 """A text area whose long pastes and images are shown as markers, and sent in full."""
 
 import asyncio
-import re
 import shlex
 import sys
 from collections.abc import Mapping
@@ -15,11 +14,12 @@ from textual.message import Message
 from textual.widgets.text_area import Location
 
 from co_tui.events.images import image_type
+from co_tui.late_pattern import late_pattern
 from co_tui.session.file_references import MOST_FILES, SNIFFED_BYTES, NamedFile, name_of, reference
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.session.workplace.workplace import Workplace
 from co_tui.ui.background import run_in_background
-from co_tui.ui.widgets.safe_widgets import SafeTextArea, with_newlines
+from co_tui.ui.widgets.safe_text_area import SafeTextArea, with_newlines
 
 if TYPE_CHECKING:
     from co_tui.ui.terminal.clipboard_image import ClipboardHelper
@@ -32,13 +32,13 @@ SLOW_FROM_LINE_CHARS = 3_000
 """Beyond this, typing in the prompt lags."""
 _NO_BREAK_SPACE = "\u00a0"
 """In markers, so that the same words typed by hand stay what they are."""
-_TEXT_MARKER = re.compile(rf"\[pasted{_NO_BREAK_SPACE}[^\]\n]*\]")
+_TEXT_MARKER = late_pattern(rf"\[pasted{_NO_BREAK_SPACE}[^\]\n]*\]")
 
 MAX_KEPT: Final = 10
 """Images kept, so that undo and earlier prompts can restore theirs."""
 MAX_DROPPED_CHARS: Final = 10_000
 _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-_IMAGE_MARKER: Final = re.compile(r"\[image (\d+)\]")
+_IMAGE_MARKER: Final = late_pattern(r"\[image (\d+)\]")
 
 READING = "Reading the clipboard"
 _MAYBE_DROPPED = ("/", "~", "'", '"', "file://")

@@ -8,11 +8,11 @@ from textual.timer import Timer
 
 from co_tui.events import Fact
 from co_tui.ui.approvals.modes import mode_label
+from co_tui.ui.formatting import KEY_STYLE
 from co_tui.ui.keys.command_table import ShortcutFor
 from co_tui.ui.prompt.activity import FRAME_S, Activity
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.themes.themes import has_reduced_motion
-from co_tui.ui.widgets.key_hints import KEY_STYLE
 
 BORDER, BORDER_CELLS = "─", 6
 """The border's character, and its cells that no title can use: corners, a dash each, and spaces."""

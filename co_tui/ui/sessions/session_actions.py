@@ -14,9 +14,9 @@ from co_tui.store.housekeeping import TRASH_DAYS
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, Row
 from co_tui.ui.dialogs.dialog import Dialog
-from co_tui.ui.formatting import counted, folder
+from co_tui.ui.formatting import KEY_STYLE, counted, folder
 from co_tui.ui.sessions.session_finder import SessionFinder
-from co_tui.ui.widgets.key_hints import KEY_STYLE, KeyHints
+from co_tui.ui.widgets.key_hints import KeyHints
 
 T = TypeVar("T")
 TITLE_CHARS: Final = 200

@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from co_tui.ui.textual_internals import forward_event, run_binding
 from co_tui.ui.widgets.field import Field
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 Open: TypeAlias = Callable[[], Awaitable[None]]
 

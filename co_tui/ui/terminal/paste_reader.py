@@ -1,11 +1,12 @@
 """Reads pastes in large pieces, where Textual goes by character, and drops unread replies of the terminal."""
 
-import re
 import time
 from typing import Final
 
 from textual.events import Paste
 from textual.message import Message
+
+from co_tui.late_pattern import late_pattern
 
 ESCAPE: Final = "\x1b"
 LONGEST_SEQUENCE_CHARS: Final = 64
@@ -21,8 +22,8 @@ STRING_BEGINS: Final = (
 )
 """An operating system command, a device control string, a graphics reply, anything else that is too long to be typed,
 or a control sequence that is too long for a key."""
-_STRING_ENDS: Final = re.compile(r"\x07|\x1b\\|\x1b(?=[^\\])|[\x18\x1a]")
-_SEQUENCE_ENDS: Final = re.compile(r"[^ -?]")
+_STRING_ENDS: Final = late_pattern(r"\x07|\x1b\\|\x1b(?=[^\\])|[\x18\x1a]")
+_SEQUENCE_ENDS: Final = late_pattern(r"[^ -?]")
 
 PASTE_BEGINS: Final = "\x1b[200~"
 PASTE_ENDS: Final = "\x1b[201~"

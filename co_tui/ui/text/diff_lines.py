@@ -9,12 +9,13 @@ from rich.text import Text
 from textual.strip import Strip
 
 from co_tui.events.file_diff import DiffRow, Span
+from co_tui.late_pattern import late_pattern
 from co_tui.ui.text.text_rendering import TextRenderer
 
 TAB = "    "
 BETWEEN_HUNKS = "⋮"
 GUTTER = " │ "
-_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
+_HUNK = late_pattern(r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@", re.MULTILINE)
 LOOKED_AT_CHARS = 20_000
 
 

@@ -17,7 +17,7 @@ from co_tui.session.state.session_state import seq_of
 from co_tui.ui.keys import command_table
 from co_tui.ui.timeline.timeline_entry import timeline_row
 from co_tui.ui.timeline.timeline_log import MAIN, TimelineFilter, TimelineLog
-from co_tui.ui.widgets.safe_widgets import SafeList
+from co_tui.ui.widgets.safe_list import SafeList
 
 NARROWEST, GAP_TO_BAR = 20, 1
 PAGE, MAX_DRAWN = 150, 450

@@ -8,7 +8,7 @@ from co_tui.events.images import images_label
 from co_tui.events.tool_calls import GIST_CHARS, tool_label
 from co_tui.events.tool_wording import argument_lines, call_summary
 from co_tui.inert import inert, one_line
-from co_tui.session.state.out_of_context import Removal
+from co_tui.session.state.removals import Removal
 from co_tui.ui.images.block_image import MAX_DRAWN, BlockImage
 
 ATTACHED, MADE = "attached", "made"

@@ -25,6 +25,7 @@ from co_tui.events.tool_wording import (
     argument_lines,
     diff_of,
 )
+from co_tui.late_pattern import late_pattern
 from co_tui.ui.text.diff_lines import coloured_diff, diff_strips, holds_diff
 from co_tui.ui.text.text_rendering import TextRenderer, prose_width
 from co_tui.ui.transcript.block import DIFF_LINES_OPEN, Block
@@ -38,9 +39,9 @@ QUOTED = ("quoted in the summary", "quoted")
 DASH = "┄"
 TO_TRY = re.compile(r"^  \S+(?: \S+)*", re.MULTILINE)
 KEY_NAMES = re.compile(r"\b(?:Enter|F\d+|Ctrl\+\w)\b|(?<=  )[@!](?= )")
-_WENT_WRONG = re.compile(r"exit -?0*[1-9]\d*")
-_CHANGED = re.compile(r"(\+[\d,]+)( −[\d,]+)?")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s")
+_WENT_WRONG = late_pattern(r"exit -?0*[1-9]\d*")
+_CHANGED = late_pattern(r"(\+[\d,]+)( −[\d,]+)?")
+_SENTENCE_END = late_pattern(r"(?<=[.!?])\s")
 MAX_RESULT_CHARS = 20_000
 CHECK_LINES = 8
 """Most characters shown of a tool result or prompt; the log has all of it."""

@@ -1,16 +1,19 @@
 """Lays a block and its images out as lines at one width."""
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 from rich.segment import Segment
 from textual.strip import Strip
 
 from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.text.code_rows import CodeSpan, code_in
-from co_tui.ui.text.prose import Prose
 from co_tui.ui.text.text_rendering import LEFT_OUT_MARK, TextRenderer, prose_width
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_lines import BAR, BODIES, MAX_RESULT_CHARS, PROMPT_LINES_LEFT, head_of
+
+if TYPE_CHECKING:
+    from co_tui.ui.text.prose import Prose
 
 INDENT = "  "
 MAX_COLUMNS, MAX_ROWS = 60, 16
@@ -59,6 +62,12 @@ def _warnings(block: Block) -> Iterator[str]:
         yield "⚠ not saved yet"
 
 
+def _prose(renderer: TextRenderer, width: int) -> "Prose":
+    from co_tui.ui.text.prose import Prose  # an empty chat has no Markdown
+
+    return Prose(renderer, width)
+
+
 class BlockLayout:
     """A block laid out at one width: an empty line unless it is tight, a head, a body and a foot."""
 
@@ -79,7 +88,7 @@ class BlockLayout:
         self._end = [[Segment(mark, renderer.warning)] for mark in _warnings(block)]
         self._foot: list[list[Segment]] = self._end
         if block.kind == "reply":
-            self._prose = Prose(renderer, width)
+            self._prose = _prose(renderer, width)
             self.grow(block.text)
         else:
             self._body = _segments([*BODIES[block.kind](block, renderer, width), *images.below])

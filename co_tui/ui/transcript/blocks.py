@@ -39,6 +39,7 @@ from co_tui.events.tool_wording import (
 )
 from co_tui.events.wording import clock
 from co_tui.inert import inert, one_line
+from co_tui.late_pattern import late_pattern
 from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import ATTACHED, MADE, Block, Kind
@@ -65,7 +66,7 @@ _NEXT_STEPS = {
 """What the user can do about a failed turn, where the error message does not say so."""
 NOTE_CHARS = 48
 """Of a note for the model that are shown without opening it."""
-_EXITED = re.compile(r"ended with exit code (\d+) after ([\d.]+ s)")
+_EXITED = late_pattern(r"ended with exit code (\d+) after ([\d.]+ s)")
 
 
 class BlockBuilder:

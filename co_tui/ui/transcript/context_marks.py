@@ -4,14 +4,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from co_tui.events.symbols import COMPACTED_SYMBOL
-from co_tui.session.state.out_of_context import (
+from co_tui.session.state.removals import (
     DOES_NOT_FIT,
     NOTHING_REMOVED,
     OutOfContext,
     Removal,
     RemovedGroup,
     is_same_context,
-    out_of_context,
 )
 from co_tui.session.state.session_state import SessionState
 from co_tui.ui.transcript.block import Block
@@ -82,6 +81,8 @@ class ContextMarks:
     def follow(self, view: TranscriptView, state: SessionState) -> None:
         """Show what is out of the context now; costs nothing unless the history was rewritten."""
         if not is_same_context(state, self._state):
+            from co_tui.session.state.out_of_context import out_of_context
+
             self._state = state
             self.use(out_of_context(state))
             self._show_in(view)

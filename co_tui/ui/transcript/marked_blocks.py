@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence, Set
 
 from co_tui.events import Ref
-from co_tui.ui.text.markdown_splitter import code_blocks
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.layout import TranscriptLayout
 
@@ -77,6 +76,8 @@ def _speaker(block: Block) -> str:
 
 def code_in(block: Block) -> list[str]:
     """The code blocks of a message, without their fences."""
+    from co_tui.ui.text.markdown_splitter import code_blocks
+
     return code_blocks(block.text) if block.kind in ("reply", "user") else []
 
 

@@ -1,7 +1,8 @@
 """The transcript's actions: marking, folding, copying, searching, and requests to other widgets."""
 
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Literal, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from rich.segment import Segment
 from textual import events
@@ -15,12 +16,13 @@ from co_tui.ui.background import run_in_background
 from co_tui.ui.keys import command_table
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.context_marks import ContextMarks
-from co_tui.ui.transcript.image_loader import ImageLoader
 from co_tui.ui.transcript.layout import LinePosition
 from co_tui.ui.transcript.marked_blocks import CodeBlocks, Mark, Pins, copied_text, event_at, index_of_event, toggle_all
 from co_tui.ui.transcript.matches import Search, marked
-from co_tui.ui.transcript.selected_text import selected_text, with_selection
 from co_tui.ui.transcript.transcript_view import TranscriptView
+
+if TYPE_CHECKING:
+    from co_tui.ui.transcript.image_loader import ImageLoader
 
 MessageAction: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links", "open"]
 _HINTS = "↑↓ go · Shift selects · Esc back"
@@ -69,10 +71,15 @@ class Transcript(TranscriptView, can_focus=True):
         self._search = Search()
         self._pins = Pins()
         self.context_marks = ContextMarks()
-        self._images = ImageLoader(self.changed)
         self._codes = CodeBlocks()
         self._shown_event: tuple[int, Block | None] = (0, None)
         """The event shown last, and its block."""
+
+    @cached_property
+    def _images(self) -> "ImageLoader":
+        from co_tui.ui.transcript.image_loader import ImageLoader
+
+        return ImageLoader(self.changed)
 
     # What is shown
 
@@ -134,6 +141,8 @@ class Transcript(TranscriptView, can_focus=True):
             parts = self._search.parts_in(self._layout, position)
             strip = marked(strip, parts, renderer.found, renderer.current_match)
         if (selection := self.text_selection) is not None:
+            from co_tui.ui.transcript.selected_text import with_selection
+
             style = self.screen.get_component_rich_style("screen--selection")
             strip = with_selection(strip, selection, self._layout.row_of(position), style)
         return strip
@@ -229,6 +238,8 @@ class Transcript(TranscriptView, can_focus=True):
     # Selecting and copying
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        from co_tui.ui.transcript.selected_text import selected_text
+
         return selected_text(self._layout, selection), "\n"
 
     def selection_updated(self, selection: Selection | None) -> None:

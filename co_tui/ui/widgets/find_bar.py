@@ -7,7 +7,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Input
 
-from co_tui.ui.widgets.key_hints import KEY_STYLE
+from co_tui.ui.formatting import KEY_STYLE
 
 KEYS = "Enter ↑ previous · ↓ next · Esc closes"
 BETWEEN = " · "

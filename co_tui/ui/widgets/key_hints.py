@@ -9,10 +9,10 @@ from textual.style import Style
 from textual.widget import Widget
 
 from co_tui.key_names import key_name, key_pressed
+from co_tui.ui.formatting import KEY_STYLE
 
 KeyHint: TypeAlias = tuple[str, str]
 """A key as in bindings, or several separated by spaces, and what it does."""
-KEY_STYLE = "bold $footer-key-foreground"
 GAP = "  "
 SCROLL_AND_BACK: tuple[KeyHint, ...] = (("up down", "scroll"), ("escape", "back"))
 

@@ -17,7 +17,7 @@ from co_tui.ui.prompt.pasting import FOLDED_FROM_LINES, PastedTexts
 from co_tui.ui.terminal.driver import QuietParser
 from co_tui.ui.terminal.paste_reader import PROGRESS_FROM_CHARS, PasteArriving
 from co_tui.ui.timeline.timeline_widget import Timeline
-from co_tui.ui.widgets.safe_widgets import SafeTextArea
+from co_tui.ui.widgets.safe_text_area import SafeTextArea
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until

@@ -7,7 +7,7 @@ from typing import Any
 
 from co_tui.ui.terminal.driver import PatientSelector, QuietParser, WakingEvent
 from co_tui.ui.textual_internals import MOST_BLINKS
-from co_tui.ui.widgets.safe_widgets import SafeTextArea
+from co_tui.ui.widgets.safe_text_area import SafeTextArea
 from tests.support.waiting import HANGING_S
 
 

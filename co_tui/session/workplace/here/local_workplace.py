@@ -1,23 +1,21 @@
 """A folder of this machine."""
 
 import asyncio
-import platform
+import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from co_tui.agent.permissions.obeyed import is_home_or_above
 from co_tui.events import Surroundings
 from co_tui.inert import one_line
 from co_tui.paths import is_inside, path_text
 from co_tui.session.checkout import repository_of
-from co_tui.session.file_references import NamedFile, NamedFiles, named_files
-from co_tui.session.workplace.host.address import recorded_address, resume_hint
 from co_tui.session.workplace.workplace import Workplace
 
 if TYPE_CHECKING:
+    from co_tui.session.file_references import NamedFile, NamedFiles
     from co_tui.session.workplace.branch_changes import BranchChanges
     from co_tui.session.workplace.session_workplace import SessionParts, SessionWorkplace
     from co_tui.settings.permission_rules import RuleInForce
@@ -43,7 +41,7 @@ class LocalWorkplace(Workplace):
 
     @property
     def at_home(self) -> bool:
-        return is_home_or_above(self.folder, Path.home())
+        return is_inside(Path.home(), Path(os.path.realpath(self.folder)))
 
     @property
     def repository(self) -> tuple[str, str]:
@@ -57,9 +55,13 @@ class LocalWorkplace(Workplace):
         return LocalWorkplace(folder)
 
     def can_move_to(self, recorded: str) -> bool:
+        from co_tui.session.workplace.host.address import recorded_address
+
         return recorded_address(recorded) is None
 
     def resume_hint(self, recorded: str, session_id: str) -> str:
+        from co_tui.session.workplace.host.address import recorded_address, resume_hint
+
         address = recorded_address(recorded)
         return resume_hint(address, session_id) if address is not None else ""
 
@@ -73,6 +75,8 @@ class LocalWorkplace(Workplace):
         return now
 
     def _surroundings(self, environ: Mapping[str, str]) -> Surroundings:
+        import platform
+
         return Surroundings(
             date=today(),
             platform=f"{platform.system()} {platform.release()} ({platform.machine()})",
@@ -92,13 +96,15 @@ class LocalWorkplace(Workplace):
 
         return find_files(self.folder)
 
-    def named_files(self, text: str, servers: Collection[str] = ()) -> NamedFiles:
+    def named_files(self, text: str, servers: Collection[str] = ()) -> "NamedFiles":
+        from co_tui.session.file_references import named_files
+
         return named_files(text, self.folder, servers)
 
-    async def attached(self, file: NamedFile) -> NamedFile:
+    async def attached(self, file: "NamedFile") -> "NamedFile":
         return file
 
-    def holds(self, file: NamedFile) -> bool:
+    def holds(self, file: "NamedFile") -> bool:
         return is_inside(file.path, self.folder.resolve())
 
     def branch_changes(self, environ: Mapping[str, str], hides: "Sequence[RuleInForce]") -> "BranchChanges":
