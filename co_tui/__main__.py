@@ -24,7 +24,6 @@ def main() -> int:
         import gc
 
         gc.disable()
-        _silence_libraries()
         from co_tui.cli import run
 
         return run(sys.argv[1:])
@@ -56,16 +55,6 @@ def _reopen_closed_streams() -> None:
             setattr(sys, name, open(number, "w" if number else "r", encoding="utf-8", closefd=False))
         elif number:
             getattr(sys, name).reconfigure(errors="replace")  # a terminal that cannot show a character shows `?`
-
-
-def _silence_libraries() -> None:
-    """Keep library warnings and logs off standard error, where they would bury messages for the user."""
-    import logging
-    import warnings
-
-    if not sys.warnoptions:
-        warnings.simplefilter("ignore")
-    logging.getLogger().addHandler(logging.NullHandler())  # without a handler, Python prints to standard error
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import contextlib
 import errno
 import os
 import stat
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
@@ -180,6 +179,8 @@ def replaced_atomically(file: Path) -> Iterator[IO[bytes]]:
     left of it."""
     ensure_dir(file.parent)
     # mkstemp creates its file owner-only.
+    import tempfile  # slow to import
+
     handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:NAME_CHARS]}.")
     try:
         with os.fdopen(handle, "wb") as stream:

@@ -138,6 +138,13 @@ def test_an_empty_chat_is_painted_at_once_and_with_few_modules(tmp_path: Path) -
     assert len(own) <= MOST_OWN_MODULES, own
 
 
+def test_help_needs_no_settings_and_a_list_of_sessions_no_event_loop() -> None:
+    assert not [name for name in modules_loaded_by("co_tui.cli.arguments, co_tui.cli") if "settings" in name]
+    listing = "co_tui.cli.settled, co_tui.session.workplace.here.local_workplace, co_tui.cli.commands"
+    assert "asyncio" not in modules_loaded_by(f"{listing}, co_tui.headless.sessions.sessions_command")
+    assert "asyncio" not in modules_loaded_by(f"{listing}, co_tui.headless.sessions.show_command")
+
+
 def test_the_list_of_models_opens_without_what_fills_it() -> None:
     assert loaded_by("co_tui.ui.models.models_screen").isdisjoint({*HEAVY} - {"textual"})
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from co_tui.cli.arguments import _parser
+from co_tui.cli import cli_commands
 from co_tui.ui.keys.command_table import COMMANDS
 from tests import lab_reference
 
@@ -25,10 +25,9 @@ def test_every_key_of_a_command_is_named() -> None:
 def test_every_command_that_is_named_exists() -> None:
     named = set(re.findall(r"`/([a-z]+)[ `]", README))
     assert named - {"tmp"} <= {command.name for command in COMMANDS}
-    _, commands = _parser()
     blocks = "".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL))
     called = set(re.findall(r"^co-tui ([a-z]+)", blocks, re.MULTILINE))
-    assert {"run", "serve", "doctor"} <= called <= set(commands)
+    assert {"run", "serve", "doctor"} <= called <= {row.name for row in cli_commands.COMMANDS}
 
 
 def test_every_path_that_the_architecture_names_exists() -> None:

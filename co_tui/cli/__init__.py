@@ -83,6 +83,7 @@ def _lost(lost: OutputLost, code: int = DONE) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     options = _options(arguments)
+    _silence_libraries()
     from co_tui.cli.settled import run_with
 
     return run_with(options, os.environ)
@@ -94,3 +95,13 @@ def _options(arguments: Sequence[str]) -> "Options":
     from co_tui.cli.arguments import parse
 
     return parse(arguments)
+
+
+def _silence_libraries() -> None:
+    """Keep library warnings and logs off standard error, where they would bury messages for the user."""
+    import logging
+    import warnings
+
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    logging.getLogger().addHandler(logging.NullHandler())  # without a handler, Python prints to standard error

@@ -2,8 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Container, Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NoReturn
 
 from co_tui import __version__
 from co_tui.cli.cli_commands import COMMANDS, HOST_OPTIONS, MODEL_OPTIONS, RESUME_OPTIONS, OneOf, Option
@@ -11,6 +11,8 @@ from co_tui.headless.output import WRONG_USAGE, put, say
 from co_tui.inert import one_line
 from co_tui.nearest import nearest
 
+PROGRAM: Final = "co-tui"
+_NAMES: Final = tuple(row.name for row in COMMANDS)
 COMMAND_COLUMNS = 16
 """Width of the column of command names, indentation included."""
 
@@ -39,7 +41,7 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the command line; mistakes exit the process with a sentence."""
-    parser, commands = _parser()
+    parser, commands = _parser(_named_commands(arguments))
     arguments = _with_host_folder(arguments, commands)
     _check_names(parser, commands, arguments)
     options = parser.parse_args(arguments)
@@ -50,6 +52,12 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     if options.command == "run" and options.resume is not None:
         parser.error("--resume before `run` opens the app; use `co-tui run --resume ID`")
     return options
+
+
+def _named_commands(arguments: Sequence[str]) -> Collection[str]:
+    """The commands whose parsers are needed: making all of them takes most of the time of a short command."""
+    lists_all = any(word.startswith(("-h", "--h")) or word == "--" for word in arguments)
+    return _NAMES if lists_all else [name for name in _NAMES if name in arguments]
 
 
 def _with_host_folder(arguments: Sequence[str], commands: Container[str]) -> list[str]:
@@ -84,11 +92,11 @@ def _check_names(
             option, equals, _ = word.partition("=")
             known = _known_option(reader, option)
             if not known and not is_value:
-                reader.error(_unknown_option(reader, commands, one_line(option, 60)))
+                reader.error(_unknown_option(reader, one_line(option, 60)))
             is_value = known is not None and known.nargs != 0 and not equals
         elif reader is parser and not is_value:
             if word not in commands:
-                reader.error(_unknown_command(commands, one_line(word, 60)))
+                reader.error(_unknown_command(one_line(word, 60)))
             reader = commands[word]
         else:
             is_value = False
@@ -101,29 +109,27 @@ def _known_option(parser: argparse.ArgumentParser, option: str) -> argparse.Acti
     return next((actions[name] for name in actions if name.startswith(option) or name == short), None)
 
 
-def _unknown_option(
-    parser: argparse.ArgumentParser, commands: Mapping[str, argparse.ArgumentParser], option: str
-) -> str:
-    owners = [each.prog for each in commands.values() if option in each._option_string_actions]
+def _unknown_option(parser: argparse.ArgumentParser, option: str) -> str:
+    owners = [row.name for row in COMMANDS if any(option in each.names for each in _each_option(row.options))]
     if owners:
-        return f"{option} is an option of `{owners[0]}`, not of `{parser.prog}`."
+        return f"{option} is an option of `{PROGRAM} {owners[0]}`, not of `{parser.prog}`."
     if near := nearest(option, parser._option_string_actions, cutoff=0.75):
         return f"Unknown option {option}. Did you mean {near}?"
     return f"Unknown option {option} for `{parser.prog}`."
 
 
-def _unknown_command(commands: Mapping[str, argparse.ArgumentParser], word: str) -> str:
-    if near := nearest(word, commands):
+def _unknown_command(word: str) -> str:
+    if near := nearest(word, _NAMES):
         return f"Unknown command {word!r}. Did you mean {near}?"
     if " " in word:
         return 'To send a prompt, use `co-tui run -p "…"`. Without a command, the app opens.'
-    return f"Unknown command {word!r}. Commands: {', '.join(commands)}."
+    return f"Unknown command {word!r}. Commands: {', '.join(_NAMES)}."
 
 
-def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    """The parser, and its subparsers by command name."""
+def _parser(named: Container[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
+    """The parser, and the subparsers of these commands by name."""
     parser = _Parser(
-        prog="co-tui",
+        prog=PROGRAM,
         description="Work with LLM agents in the terminal. Without a COMMAND, the app opens.",
         epilog="ID is listed by `co-tui sessions`; a unique part of it is enough. "
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
@@ -131,10 +137,15 @@ def _parser() -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentPa
     parser.add_argument("--version", action="version", version=f"co-tui {__version__}")
     _add(parser, (*MODEL_OPTIONS, *HOST_OPTIONS, *RESUME_OPTIONS))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for row in COMMANDS:
+    for row in filter(lambda row: row.name in named, COMMANDS):
         described = f"{row.help[:1].upper()}{row.help[1:]}."
         _add(commands.add_parser(row.name, help=row.help, description=described), row.options)
     return parser, commands.choices
+
+
+def _each_option(options: Iterable[Option | OneOf]) -> Iterator[Option]:
+    for each in options:
+        yield from each.options if isinstance(each, OneOf) else (each,)
 
 
 def _add(parser: argparse.ArgumentParser, options: Iterable[Option | OneOf]) -> None:

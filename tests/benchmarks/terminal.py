@@ -5,10 +5,12 @@ import os
 import pty
 import select
 import struct
+import subprocess
 import termios
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 BARE_APP = """
 from textual.app import App
@@ -25,9 +27,17 @@ SCREEN_TAKEN, KEY = b"\x1b[?1049h", b"Z"
 COLOUR_QUERY, COLOUR_ANSWER = b"\x1b]11;?", b"\x1b]11;rgb:0000/0000/0000\x07\x1b[?62c"
 
 
-def launch_to_echo_ms(
+class Launched(NamedTuple):
+    """How long a start took."""
+
+    ms: float
+    processor_ms: float
+    """In the process itself, which depends less on what else the machine does."""
+
+
+def launch_to_echo(
     command: Sequence[str], environ: dict[str, str], cwd: Path, *, answers: bool = True, timeout_s: float = 120
-) -> float:
+) -> Launched:
     """From the start of the process until a key sent at the first sign of a screen is seen on it. A terminal that
     `answers` reports its background when it is asked."""
     start = time.perf_counter()
@@ -36,7 +46,7 @@ def launch_to_echo_ms(
         os.chdir(cwd)
         os.execvpe(command[0], list(command), {**os.environ, **environ, "TERM": "xterm-256color"})
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-    seen, sent = b"", False
+    seen, sent, taken_ms = b"", False, 0.0
     try:
         while time.perf_counter() - start < timeout_s:
             if select.select([terminal], [], [], 0.005)[0]:
@@ -49,9 +59,23 @@ def launch_to_echo_ms(
                 os.write(terminal, KEY)
                 sent = True
             if sent and seen.find(KEY, at) >= 0:
-                return (time.perf_counter() - start) * 1000
-        raise TimeoutError(f"{command} echoed no key within {timeout_s} s")
+                taken_ms = (time.perf_counter() - start) * 1000
+                break
+        else:
+            raise TimeoutError(f"{command} echoed no key within {timeout_s} s")
     finally:
         os.kill(pid, 9)
-        os.waitpid(pid, 0)
+        used = os.wait4(pid, 0)[2]
         os.close(terminal)
+    return Launched(taken_ms, (used.ru_utime + used.ru_stime) * 1000)
+
+
+def run_to_end(command: Sequence[str], environ: dict[str, str], cwd: Path) -> Launched:
+    """A command that prints something and ends."""
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        command, env={**os.environ, **environ}, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Launched((time.perf_counter() - start) * 1000, (used.ru_utime + used.ru_stime) * 1000)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from co_tui import cli
+from co_tui.cli import settled
 from co_tui.events import SessionStart
 from co_tui.paths import locate
 from co_tui.store.sqlite.writer import Writer
@@ -96,7 +97,7 @@ def test_what_no_one_thought_of_is_one_sentence_unless_asked_for(
     def fails(_: object) -> None:
         raise ZeroDivisionError("by nothing\nat all")
 
-    monkeypatch.setattr(cli, "locate", fails)
+    monkeypatch.setattr(settled, "locate", fails)
     assert cli.run(["sessions"]) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert "ZeroDivisionError: by nothing at all" in line and "CO_TUI_DEBUG=1" in line
@@ -212,7 +213,7 @@ def test_a_full_disk_is_not_called_the_output(here: Here, monkeypatch: pytest.Mo
         def locate(_: object) -> None:
             raise OSError(errno.ENOSPC, "No space left on device", *file)
 
-        monkeypatch.setattr(cli, "locate", locate)
+        monkeypatch.setattr(settled, "locate", locate)
 
     room = "is full. Nothing is saved until there is space.\n"
     disk_is_full("/x/notes.md")

@@ -9,7 +9,6 @@ from co_tui.events.wording import counted, percent
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, has_terminal, put, put_json, say, table
 from co_tui.headless.sessions.stored_rows import refresh, say_unpushed, stored_row
 from co_tui.inert import inert, one_line
-from co_tui.session.clean_up import retention_policy
 from co_tui.session.event_wording import clean_up_text, cost_text
 from co_tui.session.workplace.host.address import recorded_address
 from co_tui.store.housekeeping import (
@@ -136,6 +135,8 @@ def _prune(context: CommandContext, *, dry_run: bool, as_json: bool, verbose: bo
 
     Says how many, or would be; `verbose` lists each.
     """
+    from co_tui.session.clean_up import retention_policy
+
     days = context.loaded.settings.retention_days
     what = planned_clean_up(
         context.store, retention_days=days, policy=retention_policy(context.loaded), now=datetime.now(UTC)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from co_tui.events.stored_messages import Role
 from co_tui.inert import inert
+from co_tui.late_pattern import late_pattern
 from co_tui.store.search.case_folding import FoldedText, folded
 from co_tui.store.search.typed_terms import GRAM_CHARS, LETTER, UNSPACED, typed_terms, whole_word
 
@@ -24,10 +25,10 @@ _MAX_COUNTED = 8
 _USUAL_CHARS = 400
 _WEIGHTS: dict[Role, float] = {"user": 2.0, "assistant": 1.5}
 
-_SHORT = re.compile(f"(?<!{LETTER}){LETTER}{{1,2}}(?!{LETTER})")
-_SHORT_ASCII = re.compile("(?<![a-z0-9])[a-z0-9]{1,2}(?![a-z0-9])")
+_SHORT = late_pattern(f"(?<!{LETTER}){LETTER}{{1,2}}(?!{LETTER})")
+_SHORT_ASCII = late_pattern("(?<![a-z0-9])[a-z0-9]{1,2}(?![a-z0-9])")
 """The same for ASCII, much faster."""
-_STRETCH = re.compile(f"[{UNSPACED}]+")
+_STRETCH = late_pattern(f"[{UNSPACED}]+")
 
 
 def short_words(folded_text: str) -> set[str]:

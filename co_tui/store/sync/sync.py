@@ -1,12 +1,14 @@
 """What a store does with other machines, and the sync of a store that has none."""
 
 from collections.abc import Callable
-from concurrent.futures import Future
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from co_tui.events.wording import counted
 from co_tui.store.store_errors import NOT_SHARED, StoreError
 from co_tui.store.sync.files.synced_file import LOCAL_FILES, FileSync
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 REFRESH_S: Final = 3.0
 """How long a refresh waits for a server."""
@@ -123,6 +125,8 @@ class NoSync:
     def changed(self, session_ids: frozenset[str]) -> None: ...
 
     def share(self, session_id: str, *, shared: bool) -> "Future[None]":
+        from concurrent.futures import Future
+
         done: Future[None] = Future()
         done.set_exception(StoreError(NOT_SHARED))
         return done

@@ -1,6 +1,5 @@
 """A folder of this machine."""
 
-import asyncio
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -66,6 +65,8 @@ class LocalWorkplace(Workplace):
         return resume_hint(address, session_id) if address is not None else ""
 
     async def surroundings(self, environ: Mapping[str, str], *, with_state: bool = False) -> Surroundings:
+        import asyncio  # what only lists sessions needs none of it
+
         now = await asyncio.to_thread(self._surroundings, environ)
         if not now.branch or not with_state:
             return now
