@@ -1,6 +1,7 @@
 """An image of a block."""
 
 import asyncio
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from co_tui.events.images import StoredImage
@@ -12,15 +13,13 @@ MAX_DRAWN = 8
 """Images of a block drawn in the chat; all of them can be opened."""
 
 
+@dataclass(slots=True, eq=False)
 class BlockImage:
     """An image of a message; decoded when first needed, to a picture or an error."""
 
-    __slots__ = ("error", "picture", "stored")
-
-    def __init__(self, stored: StoredImage) -> None:
-        self.stored = stored
-        self.picture: Picture | None = None
-        self.error = ""
+    stored: StoredImage
+    picture: "Picture | None" = None
+    error: str = ""
 
     @property
     def is_unseen(self) -> bool:
