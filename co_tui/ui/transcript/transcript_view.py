@@ -13,7 +13,7 @@ from textual.timer import Timer
 
 from co_tui.ui.keys.command_table import shortcut_for
 from co_tui.ui.text.text_rendering import TextRenderer
-from co_tui.ui.textual_internals import update_scroll_bar
+from co_tui.ui.textual_internals import ScrollViewInternals, update_scroll_bar
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.drawn_lines import DrawnLine, DrawnLines, LineLook, LineSource
 from co_tui.ui.transcript.layout import TOP, LinePosition, TranscriptLayout
@@ -29,7 +29,7 @@ LINES_ABOVE = 2
 """Lines shown above a block that is scrolled to."""
 
 
-class TranscriptView(ScrollView):
+class TranscriptView(ScrollViewInternals, ScrollView):
     """Shows blocks. The top line of the viewport (or the end, while following) stays in place
     when estimated heights become real, when the width changes, and while text streams in below."""
 
@@ -242,7 +242,11 @@ class TranscriptView(ScrollView):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(self.outer_size.height < MIN_ROWS, "-squeezed")
-        self._resized()
+
+    def sized(self) -> None:
+        """Every frame at a new size shows the reader's line, or the end."""
+        if self.size != self._settled_size:
+            self._resized()
 
     def _resized(self) -> None:
         self._settle()
