@@ -88,6 +88,7 @@ INTERNALS: Final = (
         "The same; the event comes after that frame.",
         "self size virtual_size container_size layout",
     ),
+    Internal("textual.screen:Screen", "_compositor_refresh", "Measure what a frame costs.", "self"),
     Internal("textual.screen:Screen", "_compositor", "Replaced by ours."),
     Internal("textual._compositor", "Compositor", "Subclassed: it draws every widget for each change of one."),
     Internal("textual._compositor:Compositor", "_get_renders", "Only what is in the part to draw.", "self crop"),
@@ -233,6 +234,14 @@ class ScreenInternals(AnyScreen):
     def accepts(self, event: Event) -> bool:
         """Whether an event from the terminal is handled."""
         return True
+
+    def drawing(self) -> AbstractContextManager[None]:
+        """Surrounds the drawing of each frame."""
+        return nullcontext()
+
+    def _compositor_refresh(self) -> None:
+        with self.drawing():
+            super()._compositor_refresh()
 
     def fit(self, size: Size) -> None:
         """Adapt to a new size, before anything is drawn at it."""

@@ -1,6 +1,7 @@
 """The main screen: the conversation, its gauge and timeline, and the prompt."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import ComposeResult
@@ -102,6 +103,9 @@ class ChatScreen(ChatRequests):
         tall = max(each for each in self.VERTICAL_BREAKPOINTS if each[0] <= size.height)
         classes = {name: False for _, name in (*self.HORIZONTAL_BREAKPOINTS, *self.VERTICAL_BREAKPOINTS)}
         self.update_classes(classes | {wide[1]: True, tall[1]: True}, update=update, animate=False)
+
+    def drawing(self) -> AbstractContextManager[None]:
+        return self.transcript.pace.measured() if self.is_mounted else nullcontext()
 
     def fit(self, size: Size) -> None:
         if self.is_mounted:
