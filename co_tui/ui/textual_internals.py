@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from textual.filter import LineFilter
     from textual.message import Message
     from textual.screen import Screen
+    from textual.scroll_view import ScrollView
     from textual.strip import Strip
     from textual.widget import Widget
     from textual.widgets import OptionList, TextArea
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     AnyApp = App[Any]
     AnyScreen = Screen[Any]
 else:
-    AnyApp = AnyScreen = LinuxDriver = Markdown = TextArea = object
+    AnyApp = AnyScreen = LinuxDriver = Markdown = ScrollView = TextArea = object
 
 MOST_BLINKS: Final = 20
 MOST_STYLES: Final = 1_024
@@ -80,6 +81,14 @@ INTERNALS: Final = (
     Internal("textual.dom:DOMNode", "_pruning", "A node being removed is still attached; its children may be gone."),
     Internal("textual.widget:Widget", "_forward_event", "Send keys to a widget as if they were typed.", "self event"),
     Internal("textual.screen:Screen", "_forward_event", "Ignore clicks on a widget being removed.", "self event"),
+    Internal("textual.screen:Screen", "_screen_resized", "Fit before a frame at a new size is drawn.", "self size"),
+    Internal(
+        "textual.scroll_view:ScrollView",
+        "_size_updated",
+        "The same; the event comes after that frame.",
+        "self size virtual_size container_size layout",
+    ),
+    Internal("textual.screen:Screen", "_compositor_refresh", "Measure what a frame costs.", "self"),
     Internal("textual.screen:Screen", "_compositor", "Replaced by ours."),
     Internal("textual._compositor", "Compositor", "Subclassed: it draws every widget for each change of one."),
     Internal("textual._compositor:Compositor", "_get_renders", "Only what is in the part to draw.", "self crop"),
@@ -226,6 +235,21 @@ class ScreenInternals(AnyScreen):
         """Whether an event from the terminal is handled."""
         return True
 
+    def drawing(self) -> AbstractContextManager[None]:
+        """Surrounds the drawing of each frame."""
+        return nullcontext()
+
+    def _compositor_refresh(self) -> None:
+        with self.drawing():
+            super()._compositor_refresh()
+
+    def fit(self, size: Size) -> None:
+        """Adapt to a new size, before anything is drawn at it."""
+
+    def _screen_resized(self, size: Size) -> None:
+        self.fit(size)
+        super()._screen_resized(size)
+
     async def _dispatch_message(self, message: "Message") -> None:
         with self.guarding():
             await super()._dispatch_message(message)
@@ -237,6 +261,18 @@ class ScreenInternals(AnyScreen):
     def _forward_event(self, event: Event) -> None:
         if self.accepts(event):
             super()._forward_event(event)
+
+
+class ScrollViewInternals(ScrollView):
+    """A hook for a new size."""
+
+    def sized(self) -> None:
+        """Called with every layout, before anything is drawn at its sizes."""
+
+    def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
+        is_new = super()._size_updated(size, virtual_size, container_size, layout)
+        self.sized()
+        return is_new
 
 
 class LeanCompositor(Compositor):

@@ -107,21 +107,21 @@ class ChatRequests(SafeScreen, Screen[None]):
             self.prompt.focus()
         if self.has_class("-wide"):
             self.toggle_class("-folded")
-            self.set_columns()
+            self.set_columns(self.size.width)
         else:
             self.toggle_class("-drawer")
             self.refresh_bindings()
         if self._late is not None:
             self.call_after_refresh(self._late.timeline.see_newest)
 
-    def set_columns(self) -> None:
-        self.prompt.placeholder = PLACEHOLDER if self.size.width >= MIN_COLUMNS else SHORT_PLACEHOLDER
-        is_wide = self.size.width >= WIDE_COLUMNS
+    def set_columns(self, width: int) -> None:
+        self.prompt.placeholder = PLACEHOLDER if width >= MIN_COLUMNS else SHORT_PLACEHOLDER
+        is_wide = width >= WIDE_COLUMNS
         if is_wide and self.has_class("-drawer"):  # the column has room now: nothing to close
             self.remove_class("-drawer")
             self.refresh_bindings()
         with_side = is_wide and not self.has_class("-folded")
-        set_columns(self.transcript, self.query_one("#side", Vertical), self.size.width, with_side=with_side)
+        set_columns(self.transcript, self.query_one("#side", Vertical), width, with_side=with_side)
 
     # Writing
 

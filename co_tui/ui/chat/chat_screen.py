@@ -1,6 +1,7 @@
 """The main screen: the conversation, its gauge and timeline, and the prompt."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from textual.app import ComposeResult
@@ -87,7 +88,7 @@ class ChatScreen(ChatRequests):
 
     def compose(self) -> ComposeResult:
         """Only what the first paint needs; `complete` mounts the rest into space reserved here."""
-        self._fold_for(self.app.size)
+        self._fold_for(self.app.size, update=False)
         yield TitleLine(id="title")
         with Horizontal(id="middle"):
             transcript, side = Transcript(id="transcript"), Vertical(id="side")
@@ -96,11 +97,21 @@ class ChatScreen(ChatRequests):
             yield side
         yield Prompt(id="prompt")
 
-    def _fold_for(self, size: Size) -> None:
-        """Set the breakpoint classes now: Textual sets them after the first paint, and everything is drawn twice."""
+    def _fold_for(self, size: Size, *, update: bool = True) -> None:
+        """Set the breakpoint classes now: Textual sets them after it has drawn, and everything is drawn twice."""
         wide = max(each for each in self.HORIZONTAL_BREAKPOINTS if each[0] <= size.width)
         tall = max(each for each in self.VERTICAL_BREAKPOINTS if each[0] <= size.height)
-        self.add_class(wide[1], tall[1], update=False)
+        classes = {name: False for _, name in (*self.HORIZONTAL_BREAKPOINTS, *self.VERTICAL_BREAKPOINTS)}
+        self.update_classes(classes | {wide[1]: True, tall[1]: True}, update=update, animate=False)
+
+    def drawing(self) -> AbstractContextManager[None]:
+        return self.transcript.pace.measured() if self.is_mounted else nullcontext()
+
+    def fit(self, size: Size) -> None:
+        if self.is_mounted:
+            self._fold_for(size)
+            self.set_columns(size.width)
+            self._show_title()
 
     async def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
@@ -138,8 +149,6 @@ class ChatScreen(ChatRequests):
                 self.mount(TooSmall(SMALLEST))
             else:
                 self.query("TooSmall").remove()
-        self.set_columns()
-        self._show_title()
 
     # Showing the session
 

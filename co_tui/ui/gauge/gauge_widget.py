@@ -17,7 +17,7 @@ from co_tui.ui.formatting import CHARS_PER_TOKEN, money, tokens
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.themes.themes import has_reduced_motion
 
-REDRAW_S = 0.5
+REDRAW_S = 1.0
 """Shortest time between two figures."""
 
 EMPTY, MARKER = "░", "┆"

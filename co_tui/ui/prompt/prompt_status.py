@@ -19,6 +19,8 @@ BORDER, BORDER_CELLS = "─", 6
 MIN_BORDER = 3
 """Shortest piece of border between two texts."""
 ASKING = "◔ waiting for your answer"
+SKIPPED = 5
+"""Of so many frames of the spinner, one is drawn while a reply arrives: each costs as much as one of the chat."""
 MODE_LINE_S = 4.0
 """How long the line about a new mode is shown."""
 
@@ -32,7 +34,8 @@ class PromptStatus:
         self._esc_stops = esc_stops
         self._way_to = shortcut_for
         self._activity = Activity()
-        self._skips = False
+        self._skipped = 0
+        """Frames of the spinner since the last that was drawn."""
         self._timer: Timer | None = None
         self._busy = False
         self._busy_since = 0.0
@@ -115,9 +118,9 @@ class PromptStatus:
         self._draw()
 
     def _tick(self) -> None:
-        """Draw the next frame of the spinner; every second one while a reply arrives."""
-        self._skips = not self._skips and self._activity.is_streaming(time.monotonic())
-        if not self._skips:
+        """Draw the next frame of the spinner; two a second while a reply arrives, which moves by itself."""
+        self._skipped = (self._skipped + 1) % SKIPPED if self._activity.is_streaming(time.monotonic()) else 0
+        if not self._skipped:
             self._draw()
 
     def _draw(self) -> None:

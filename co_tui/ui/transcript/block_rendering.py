@@ -140,6 +140,21 @@ class BlockLayout:
             return ""
         return "".join(segment.text for segment in self._line(index))
 
+    def same_line(self, other: "BlockLayout", index: int) -> int:
+        """The line with the text that the same block has in a line at another width."""
+        above = sum(map(other.letters, range(index)))
+        is_blank = not other.letters(index)
+        for line in range(self.height):
+            letters = self.letters(line)
+            if above < letters or (is_blank and not above):
+                return line
+            above -= letters
+        return max(0, self.height - 1)
+
+    def letters(self, index: int) -> int:
+        """Letters and digits of a line: unlike blanks, bars and borders, a block has as many at every width."""
+        return sum(map(str.isalnum, self.text_of(index)))
+
     def source(self, index: int) -> tuple[list[Segment], bool]:
         """What the line is drawn from, the same list while it is the same line; and whether it is faded."""
         return self._line(index), self._is_faded and index not in self._drawn

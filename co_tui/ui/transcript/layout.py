@@ -53,19 +53,16 @@ class TranscriptLayout:
         self._forget_all()
 
     def set_width(self, width: int, top: LinePosition = TOP) -> LinePosition:
-        """Discard all layouts when the width changed; returns the new position of the top line.
-
-        A position within a block keeps its relative distance, so that it stays near the same text.
-        """
+        """Discard all layouts when the width changed; returns the line that now has the text of the top line."""
         if width == self._width:
             return top
-        before = self._heights[top.block] if top.block < len(self._heights) else 0
+        before = self._laid.get(self.blocks[top.block]) if top.block < len(self.blocks) else None
         self._width = width
         self._forget_all()
         self._heights = [estimated_height(block, width) for block in self.blocks]
-        if not top.line or self.renderer is None or top.block >= len(self.blocks):
+        if not top.line or self.renderer is None or before is None:
             return top
-        return self.clamp(LinePosition(top.block, round(top.line * self.lay_out(top.block).height / max(1, before))))
+        return LinePosition(top.block, self.lay_out(top.block).same_line(before, top.line))
 
     def set_height(self, height: int) -> None:
         """Limit images to the height of the viewport."""

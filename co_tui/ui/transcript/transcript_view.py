@@ -1,5 +1,6 @@
 """The conversation as one line-rendered widget: only blocks near the viewport are laid out."""
 
+import time
 from collections.abc import Iterable, Sequence
 
 from rich.segment import Segment
@@ -13,7 +14,7 @@ from textual.timer import Timer
 
 from co_tui.ui.keys.command_table import shortcut_for
 from co_tui.ui.text.text_rendering import TextRenderer
-from co_tui.ui.textual_internals import update_scroll_bar
+from co_tui.ui.textual_internals import ScrollViewInternals, update_scroll_bar
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.drawn_lines import DrawnLine, DrawnLines, LineLook, LineSource
 from co_tui.ui.transcript.layout import TOP, LinePosition, TranscriptLayout
@@ -29,7 +30,7 @@ LINES_ABOVE = 2
 """Lines shown above a block that is scrolled to."""
 
 
-class TranscriptView(ScrollView):
+class TranscriptView(ScrollViewInternals, ScrollView):
     """Shows blocks. The top line of the viewport (or the end, while following) stays in place
     when estimated heights become real, when the width changes, and while text streams in below."""
 
@@ -56,7 +57,9 @@ class TranscriptView(ScrollView):
         self._drawn = DrawnLines()
         self._pending: dict[Block, list[str]] = {}
         self._timer: Timer | None = None
-        self._pace = StreamPace()
+        self._due_s = float("inf")
+        """When the next frame of a stream is due, while one is waited for."""
+        self.pace = StreamPace()
         self._bar_is_old = False
         """Whether a frame of a stream left the scroll bar as it was."""
         self.end_key = shortcut_for("to_the_end")
@@ -136,7 +139,8 @@ class TranscriptView(ScrollView):
         self._pending.setdefault(block, []).append(text)
         if self._timer is not None:
             return
-        if wait_s := self._pace.wait_s:
+        if wait_s := self.pace.wait_s:
+            self._due_s = time.monotonic() + wait_s
             self._timer = self.set_timer(wait_s, self.draw_streamed)
         else:
             self.draw_streamed()
@@ -146,10 +150,11 @@ class TranscriptView(ScrollView):
         if self._timer is not None:
             self._timer.stop()
             self._timer = None
+        due_s, self._due_s = self._due_s, float("inf")
         if not self._pending:
             return
         pending, self._pending = self._pending, {}
-        with self._pace.frame():
+        with self.pace.frame(due_s):
             for block, chunks in pending.items():
                 text = "".join(chunks)
                 block.text += text
@@ -181,16 +186,19 @@ class TranscriptView(ScrollView):
             self.scroll_to(y=self._layout.row_of(self._top), animate=False, immediate=True, force=True)
         finally:
             self._is_scrolling = False
-        self.refresh()
+        if self.pace.holds_bar:
+            self.refresh(Region(0, 0, *self.scrollable_content_region.size))
+        else:
+            self.refresh()
 
     def _set_rows(self, rows: int) -> None:
         """Update the scroll bar alone: setting `virtual_size` would lay out and draw the whole screen."""
         size = Size(self._width, rows)
         self._bar_is_old = self._bar_is_old or size != self.virtual_size
         self.set_reactive(TranscriptView.virtual_size, size)
-        if self._bar_is_old and not self._pace.holds_bar:
+        if self._bar_is_old and not self.pace.holds_bar:
             self._bar_is_old = False
-            self._pace.bar_drawn()
+            self.pace.bar_drawn()
             self.vertical_scrollbar.position = self.scroll_y
             update_scroll_bar(self, size)
 
@@ -199,7 +207,7 @@ class TranscriptView(ScrollView):
         moved = round(old_value) != round(new_value) and self.size == self._settled_size
         if moved and not self._is_scrolling and self.is_mounted:
             self._moved(round(new_value) - round(old_value), round(new_value))
-        if not self._pace.holds_bar:
+        if not self.pace.holds_bar:
             super().watch_scroll_y(old_value, new_value)
 
     def _moved(self, delta: int, target: int) -> None:
@@ -242,7 +250,11 @@ class TranscriptView(ScrollView):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(self.outer_size.height < MIN_ROWS, "-squeezed")
-        self._resized()
+
+    def sized(self) -> None:
+        """Every frame at a new size shows the reader's line, or the end."""
+        if self.size != self._settled_size:
+            self._resized()
 
     def _resized(self) -> None:
         self._settle()
@@ -258,10 +270,6 @@ class TranscriptView(ScrollView):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """As any widget's, but a row that was drawn before is not drawn again."""
-        with self._pace.measured():
-            return self._rows(crop)
-
-    def _rows(self, crop: Region) -> list[Strip]:
         around = (self.background_colors, self.opacity, self.border_title, self.border_subtitle)
         self._drawn.use_look((crop.x, crop.width, self.outer_size, *around, *self.get_line_filters()))
         look, top, height = self._look(), self.gutter.top, self.size.height

@@ -1,6 +1,9 @@
 """A frame draws only what changed, and looks as if all of it had been drawn."""
 
 import itertools
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from textual._compositor import Compositor
@@ -19,6 +22,8 @@ from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_rendering import BlockLayout
 from co_tui.ui.transcript.stream_pace import LONGEST_INTERVAL_S, StreamPace
 from co_tui.ui.transcript.transcript import Transcript
+from tests.support.provider import Provider
+from tests.support.screen import launch_for, running, until
 
 TEXT = (
     "A first paragraph of some words.\n\n- an item\n- another\n\n```py\nx = 1\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
@@ -141,6 +146,48 @@ def test_a_costly_block_is_drawn_less_often_and_a_cheap_one_soon(monkeypatch: py
             clock["used"] += took_s
         waits.append(pace.wait_s)
     assert waits[0] < waits[1] < waits[2] == LONGEST_INTERVAL_S
+
+
+def test_frames_that_come_late_on_a_busy_machine_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream_pace.time, "monotonic", lambda: 100.0)
+    pace, waits = StreamPace(), []
+    for due_s in (float("inf"), 101.0, 99.95, 0.0):
+        with pace.frame(due_s):
+            pass
+        waits.append(pace.wait_s)
+    assert waits[0] == waits[1] < waits[2] < waits[3] == LONGEST_INTERVAL_S
+
+
+async def test_frames_of_a_stream_leave_the_scroll_bar_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Shell()
+    async with app.run_test(size=(60, 20)) as pilot:
+        transcript, reply = app.transcript, Block("reply", "")
+        transcript.set_renderer(TextRenderer(palette_of(DARK)))
+        transcript.show([Block("reply", TEXT * 9), reply])
+        await pilot.pause()
+        asked: list[Region] = []
+        monkeypatch.setattr(transcript, "refresh", lambda *regions, **_: asked.extend(regions))
+        transcript.pace.bar_drawn()
+        transcript.grow(reply, "A streamed line.")
+        transcript.draw_streamed()
+        assert asked and all(part.right <= transcript.scrollable_content_region.width for part in asked)
+
+
+async def test_all_that_a_frame_draws_counts_for_when_the_next_is_drawn(home: Path, provider: Provider) -> None:
+    measured: list[bool] = []
+
+    class Pace(StreamPace):
+        @contextmanager
+        def measured(self) -> Iterator[None]:
+            measured.append(app.chat.transcript.pace.holds_bar)
+            with super().measured():
+                yield
+
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.pause()
+        app.chat.transcript.pace = Pace()
+        app.chat.prompt.refresh()
+        await until(pilot, lambda: measured)
 
 
 def test_a_reply_is_laid_out_alike_however_it_came() -> None:
