@@ -1,10 +1,8 @@
 """Load heavy libraries without stalling the screen: one import at a time, and no garbage collection over what stays."""
 
 import gc
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from types import ModuleType
 from typing import Final, TypeVar
 
@@ -13,24 +11,6 @@ IMPORT_LOCK: Final = threading.RLock()
 """Two threads importing parts of one library at the same time can each see the other's half-initialised module."""
 _RARE_COLLECTION = (5_000, 20, 20)
 """Thresholds of the three generations: a full collection takes longer than several frames."""
-
-
-UNUSED_PACKAGES: Final = ("aiohttp", "httpx")
-"""Packages that OpenAI's client and pydantic-ai load if they are installed, for callers that bring such a client along:
-12 MB that nothing here uses. Others may still import them later."""
-
-
-@contextmanager
-def without_unused_packages() -> Iterator[None]:
-    """Import libraries as if these packages were not installed."""
-    hidden = [name for name in UNUSED_PACKAGES if name not in sys.modules]
-    # The documented way to make an import fail: None in place of the module.
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]
 
 
 def import_locked(importing: Callable[[], T]) -> T:
