@@ -1,6 +1,6 @@
 """Immutable sequences that grow without copying their items."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Generic, TypeVar, overload
 
@@ -49,6 +49,10 @@ class AppendOnly(_FrozenSequence[T]):
         grown._items = items
         grown._length = self._length + len(more)
         return grown
+
+    def swap(self, equal: Callable[[T], T]) -> None:
+        """Exchange each item for an equal one, here and in all sequences that share the storage."""
+        self._items[: self._length] = [equal(item) for item in self]
 
     @property
     def lineage(self) -> object:

@@ -13,18 +13,28 @@ from co_tui.session.runtime.runtime import Runtime
 
 RELIEVED_FOR_MESSAGES = 40
 """Messages to wait after compacting for memory before doing it again."""
+PACKED_AT_ONCE = 20
+"""Messages that leave the history before they are packed."""
 
 
 class MemoryRelief:
-    """Collects garbage, and if that is not enough, compacts."""
+    """Packs what left the history. Above the limit, collects garbage, and if that is not enough, compacts."""
 
     def __init__(self, compactor: Compactor) -> None:
         self._compactor = compactor
         self._relieved_at = -RELIEVED_FOR_MESSAGES
         """The transcript's length when memory was last freed."""
+        self._packed = 0
+        """Messages that had left the history when some were last packed."""
 
     async def after_turn(self, runtime: Runtime) -> None:
-        messages = len(runtime.history.state.transcript)
+        state = runtime.history.state
+        messages = len(state.transcript)
+        left = messages - len(state.history)
+        self._packed = min(self._packed, left)  # an undone compaction brings messages back
+        if left >= self._packed + PACKED_AT_ONCE and not self._compactor.running:
+            self._packed = left
+            runtime.history.release_memory()
         if messages < self._relieved_at + RELIEVED_FOR_MESSAGES or self._compactor.running:
             return
         if exceeds_limit(runtime.settings.memory_limit_mb):
@@ -32,6 +42,7 @@ class MemoryRelief:
             with contextlib.suppress(CompactionRefused):
                 await self._compactor.compact(runtime.compactable, trigger=Trigger.MEMORY_PRESSURE)
             runtime.history.release_memory()
+            runtime.history.whole_transcript.forget()
             await asyncio.to_thread(give_back)
 
 

@@ -15,24 +15,6 @@ _RARE_COLLECTION = (5_000, 20, 20)
 """Thresholds of the three generations: a full collection takes longer than several frames."""
 
 
-UNUSED_PACKAGES: Final = ("aiohttp", "httpx")
-"""Packages that OpenAI's client and pydantic-ai load if they are installed, for callers that bring such a client along:
-12 MB that nothing here uses. Others may still import them later."""
-
-
-@contextmanager
-def without_unused_packages() -> Iterator[None]:
-    """Import libraries as if these packages were not installed."""
-    hidden = [name for name in UNUSED_PACKAGES if name not in sys.modules]
-    # The documented way to make an import fail: None in place of the module.
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
-    try:
-        yield
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-
-
 @contextmanager
 def without_palette() -> Iterator[None]:
     """Import Textual without its command palette and the widgets that only this uses, and without tree-sitter: we have

@@ -1,7 +1,5 @@
 """Starting the engine, and upkeep while the app is idle: old sessions are cleaned up, and the chat says so."""
 
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -31,15 +29,3 @@ async def test_old_sessions_go_into_the_trash_in_the_background(
         told = "1 session unused for 10 days moved to the trash."
         await until(pilot, lambda: told in " ".join(transcript_text(app).split()))
         assert {row.id for row in listed(home)} == {"pinned", "shown"}
-
-
-def test_packages_that_nothing_uses_are_not_loaded_with_the_engine_and_can_be_later() -> None:
-    code = (
-        "import sys\n"
-        "from co_tui.ui.heavy_imports import UNUSED_PACKAGES, without_unused_packages\n"
-        "with without_unused_packages():\n"
-        "    import co_tui.agent.wire.compatible, co_tui.session.session\n"
-        "assert not set(UNUSED_PACKAGES) & set(sys.modules)\n"
-        "import aiohttp, httpx\n"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

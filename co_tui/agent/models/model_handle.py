@@ -9,6 +9,7 @@ from pydantic_ai.models import Model
 from pydantic_ai.settings import ModelSettings
 
 from co_tui.agent.keys.kept_keys import KeptKeys
+from co_tui.agent.lean_imports import without_unused_parts
 from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import new_client
 from co_tui.agent.wire.request_failures import RequestTarget
@@ -95,7 +96,8 @@ class Connected(NamedTuple):
 
 def connect_compatible(name: str, base_url: str, key: str, *, takes_images: bool = True) -> Connected:
     """Connect to a model on an OpenAI-compatible server."""
-    from co_tui.agent.wire.compatible import compatible_model
+    with without_unused_parts():
+        from co_tui.agent.wire.compatible import compatible_model
 
     client = new_client(base_url)
     model = compatible_model(name, base_url, key, client, takes_images=takes_images)

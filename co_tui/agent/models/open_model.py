@@ -18,6 +18,7 @@ from pydantic_ai.settings import ModelSettings
 
 from co_tui.agent.keys.kept_keys import KeyUnavailable
 from co_tui.agent.keys.key_servers import KeyOwner, host_of, key_owner
+from co_tui.agent.lean_imports import without_unused_parts
 from co_tui.agent.local.local_models import open_embedded, open_gguf
 from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, provider_of
 from co_tui.agent.models.known_models import known_names as known_names
@@ -129,7 +130,8 @@ def preload(name: str) -> None:
     """Import the provider's code before its first use. Slow: call it in a thread."""
     prefix = name.partition(":")[0]
     module = {"anthropic": "anthropic", "google": "google", "groq": "groq", "mistral": "mistral"}.get(prefix, "openai")
-    with contextlib.suppress(ImportError):  # opening the model will report what is missing
+    # Opening the model will report what is missing.
+    with contextlib.suppress(ImportError), without_unused_parts():
         importlib.import_module(f"pydantic_ai.models.{module}")
 
 
@@ -172,7 +174,8 @@ async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     found = await _provider_key(name, config)
     client = new_client()
     try:
-        model = infer_model(name, lambda prefix: _provider(prefix, client, found.key))
+        with without_unused_parts():
+            model = infer_model(name, lambda prefix: _provider(prefix, client, found.key))
     except ImportError as error:
         raise ModelUnusable(f"{name} needs a missing package: {error}") from None
     except (UserError, ValueError) as error:

@@ -2,13 +2,12 @@
 
 from collections.abc import AsyncIterable, AsyncIterator
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import httpx2
 from openai import AsyncOpenAI
 from openai.resources.chat import AsyncChat
 from openai.resources.chat.completions import AsyncCompletions
-from openai.resources.responses import AsyncResponses
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletionChunk
 from pydantic import BaseModel
@@ -19,6 +18,9 @@ from pydantic_ai.providers.openai import OpenAIProvider
 
 from co_tui.agent.wire.model_errors import ReplyUnreadable, kind_of
 from co_tui.events.storable import whole_number
+
+if TYPE_CHECKING:
+    from openai.resources.responses import AsyncResponses
 
 LATEST_S: Final = 250_000_000_000
 """The latest Unix time that Python can convert to a date."""
@@ -137,8 +139,10 @@ class OpenAIClient(AsyncOpenAI):
         return _Chat(self)
 
     @cached_property
-    def responses(self) -> AsyncResponses:
-        return _Responses(self)
+    def responses(self) -> "AsyncResponses":
+        from co_tui.agent.wire.plain_responses import PlainResponses  # 240 modules that chats do without
+
+        return PlainResponses(self)
 
 
 class _Chat(AsyncChat):
@@ -150,8 +154,3 @@ class _Chat(AsyncChat):
 class _Completions(AsyncCompletions):
     async def create(self, *, messages: Any, extra_body: Any = None, **rest: Any) -> Any:
         return await super().create(messages=[], extra_body={**(extra_body or {}), "messages": messages}, **rest)
-
-
-class _Responses(AsyncResponses):
-    async def create(self, *, input: Any = (), extra_body: Any = None, **rest: Any) -> Any:
-        return await super().create(input=[], extra_body={**(extra_body or {}), "input": input}, **rest)

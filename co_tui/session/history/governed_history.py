@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -322,8 +323,9 @@ class GovernedHistory:
             await self._keep_next_scaffold()
 
     def release_memory(self) -> None:
-        """Release everything cached for messages that are no longer in the history."""
+        """Pack messages that are no longer in the history, and drop what is cached for them."""
         self.recorder.release_memory()
-        self.parsed.release(self.entries)
-        self.whole_transcript.forget()
+        running = (each.history for each in self.state.delegations.values() if each.status == "running")
+        self.parsed.release(chain(self.entries, *running))
+        self.whole_transcript.release(self.state)
         self.governor.release(self.messages)

@@ -52,6 +52,11 @@ class Originals:
         """Where these messages are among the originals; replacements are not."""
         return {number for ref in refs if (number := self._numbers.get(ref)) is not None}
 
+    def release(self, state: SessionState) -> None:
+        """Hold messages as the state does, which packs those that left the history."""
+        for entries in (self.entries, self.skill_loads):
+            entries.swap(lambda entry: state.entry(entry.ref) or entry)
+
     def _start_again(self, found: Sequence[Entry]) -> None:
         same = len(self.entries)
         if [entry.ref for entry in found[:same]] != [entry.ref for entry in self.entries]:

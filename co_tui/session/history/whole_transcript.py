@@ -60,6 +60,11 @@ class WholeTranscript:
         with self._following:
             return tuple(sorted({self._known[number].ref for number in numbers if number < len(self._known)}))
 
+    def release(self, state: SessionState) -> None:
+        """Hold messages as the state does; names and steps stay known."""
+        with self._following:
+            self._originals.release(state)
+
     def forget(self) -> None:
         """Release everything; the next call reads it again."""
         with self._following:

@@ -1,6 +1,6 @@
 """The history as pydantic-ai messages, each parsed from the log once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic_ai.messages import ModelMessage
 
@@ -56,9 +56,9 @@ class ParsedMessages:
         other._parsed, other._places = dict(self._parsed), dict(self._places)
         return other
 
-    def release(self, history: AppendOnly[Entry]) -> None:
-        """Drop messages that are no longer in the history."""
-        live = {entry.ref for entry in history}
+    def release(self, live_entries: Iterable[Entry]) -> None:
+        """Drop all messages but these."""
+        live = {entry.ref for entry in live_entries}
         self._parsed = {ref: message for ref, message in self._parsed.items() if ref in live}
         self._places = {key: place for key, place in self._places.items() if place[1] in live}
         self._latest, self._lineage = AppendOnly(), None

@@ -1,10 +1,9 @@
 """Save memory: messages that left the history are kept compressed, and decompressed when read."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from co_tui.append_only import AppendOnly
 from co_tui.events import Event, Json, Message, Ref
 from co_tui.session.state.session_state import Entry, SessionState
 
@@ -44,17 +43,13 @@ def opened(message: Json) -> Json:
 
 
 def released(state: SessionState) -> SessionState:
-    """The same state with everything no longer in the history packed. The history stays the same object."""
+    """The same state with everything no longer in the history packed. All sequences keep their lineage."""
     packing = _Packing({entry.ref for entry in state.history})
-    return state.but(
-        transcript=packing.entries(state.transcript),
-        timeline=AppendOnly(map(packing.event, state.timeline)),
-        rewrites=tuple(
-            each._replace(before=packing.entries(each.before), after=packing.entries(each.after))
-            for each in state.rewrites
-        ),
-        delegations={name: each.but(history=packing.entries(each.history)) for name, each in state.delegations.items()},
-    )
+    rewritten = (history for rewrite in state.rewrites for history in (rewrite.before, rewrite.after))
+    for entries in (state.transcript, *rewritten, *(each.history for each in state.delegations.values())):
+        entries.swap(packing.entry)
+    state.timeline.swap(packing.event)
+    return state
 
 
 class _Packing:
@@ -63,20 +58,26 @@ class _Packing:
     def __init__(self, kept: set[Ref]) -> None:
         self._kept = kept
         self._packed: dict[Ref, PackedMessage] = {}
+        self._entries: dict[int, tuple[Entry, Entry]] = {}
+        """By identity: each entry, which is kept alive so that its id stays its own, and the packed one."""
 
-    def entries(self, entries: Iterable[Entry]) -> AppendOnly[Entry]:
-        return AppendOnly(entry._replace(message=self._message(entry.ref, entry.message)) for entry in entries)
+    def entry(self, entry: Entry) -> Entry:
+        """The packed entry: one object for all sequences that share the given one."""
+        if entry.ref in self._kept or isinstance(entry.message, PackedMessage):
+            return entry
+        if id(entry) not in self._entries:
+            packed = entry._replace(message=self._message(entry.ref, entry.message))
+            self._entries[id(entry)] = (entry, packed)
+        return self._entries[id(entry)][1]
 
     def event(self, event: Event) -> Event:
         """Pack the prompt in the event that starts a turn."""
-        fact = event.fact
-        if not isinstance(fact, Message):
+        fact, ref = event.fact, (event.seq or 0, 0)
+        if not isinstance(fact, Message) or ref in self._kept or isinstance(fact.message, PackedMessage):
             return event
-        return event.but(fact=fact.but(message=self._message((event.seq or 0, 0), fact.message)))
+        return event.but(fact=fact.but(message=self._message(ref, fact.message)))
 
-    def _message(self, ref: Ref, message: Json) -> Json:
-        if ref in self._kept:
-            return message
+    def _message(self, ref: Ref, message: Json) -> PackedMessage:
         if ref not in self._packed:
-            self._packed[ref] = message if isinstance(message, PackedMessage) else PackedMessage(message)
+            self._packed[ref] = PackedMessage(message)
         return self._packed[ref]

@@ -15,7 +15,7 @@ from co_tui.session.approvals.questions import Questions
 from co_tui.session.launch import Launch
 from co_tui.settings import ABOVE_RESUMED, Loaded
 from co_tui.ui.background import start_awaited
-from co_tui.ui.heavy_imports import IMPORT_LOCK, freeze_loaded, without_unused_packages
+from co_tui.ui.heavy_imports import IMPORT_LOCK, freeze_loaded
 
 if TYPE_CHECKING:
     from co_tui.agent.mcp.server_prompts import ServerPrompt
@@ -49,7 +49,9 @@ class Backend:
         # Garbage collection while thousands of classes are created finds nothing and takes a tenth of the time.
         gc.disable()
         try:
-            with IMPORT_LOCK, without_unused_packages():
+            from co_tui.agent.lean_imports import without_unused_parts
+
+            with IMPORT_LOCK, without_unused_parts():
                 from co_tui.agent.models.open_model import config_for, open_model, preload
                 from co_tui.session.compaction.telemetry import configure
                 from co_tui.session.environment import Environment

@@ -1,0 +1,54 @@
+"""What the providers' libraries load with the engine, found out in one new process."""
+
+import json
+import subprocess
+import sys
+from typing import Any, Final
+
+import pytest
+
+MOST_TYPES: Final = 160
+"""Modules of types that a chat with an OpenAI-compatible server loads; the library has more than 700."""
+ENGINE: Final = """
+import json, sys
+from co_tui.agent.lean_imports import UNUSED_PACKAGES, without_unused_parts
+with without_unused_parts():
+    import co_tui.agent.wire.compatible, co_tui.session.session
+found = {"loaded": list(sys.modules)}
+import aiohttp, httpx
+import openai.types, openai.types.chat, openai.types.responses
+packages = (openai.types, openai.types.chat, openai.types.responses)
+found["exported"] = min(len(package.__all__) for package in packages)
+found["missing"] = [name for package in packages for name in package.__all__ if not hasattr(package, name)]
+found["unknown"] = hasattr(openai.types, "Unknown")
+from openai.types.chat import *
+found["starred"] = ChatCompletion.__name__
+found["submodule"] = openai.types.responses.response_output_text.__name__
+client = co_tui.agent.wire.compatible.OpenAIClient(api_key="none")
+found["responses"] = type(client.responses).__name__
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def found() -> Any:
+    done = subprocess.run([sys.executable, "-c", ENGINE], check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def test_packages_that_nothing_uses_are_not_loaded_with_the_engine_and_can_be_later(found: Any) -> None:
+    assert not {"aiohttp", "httpx"} & {*found["loaded"]}
+
+
+def test_types_and_resources_of_other_apis_are_not_loaded_with_the_engine(found: Any) -> None:
+    assert len([name for name in found["loaded"] if name.startswith("openai.types.")]) <= MOST_TYPES
+    assert "openai.resources.responses.responses" not in found["loaded"]
+
+
+def test_every_type_is_there_when_it_is_used(found: Any) -> None:
+    assert (found["exported"] > 40, found["missing"], found["unknown"]) == (True, [], False)
+    assert (found["starred"], found["submodule"]) == ("ChatCompletion", "openai.types.responses.response_output_text")
+
+
+def test_the_responses_api_is_loaded_when_it_is_used(found: Any) -> None:
+    assert found["responses"] == "PlainResponses"
