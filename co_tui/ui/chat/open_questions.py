@@ -1,96 +1,115 @@
 """Questions above the prompt, and key routing: to a focused question, else to the prompt."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any, Final
 
 from textual.events import Key, Paste
 from textual.screen import Screen
 from textual.widgets import Input, TextArea
 
+from co_tui.ui.approvals.focus_rule import FocusRule, Goes
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.prompt.prompt_area import Prompt
-from co_tui.ui.textual_internals import bindings_of, forward_event
+from co_tui.ui.textual_internals import bindings_of
 
-if TYPE_CHECKING:
-    from co_tui.ui.chat.chat_host import ChatHost
-
-QUIET_S = 1.5
-"""A question takes the focus only after this long without typing."""
-ANSWERED_S = 0.5
-"""The same after an answer, so that a bouncing key does not answer the next question."""
-CHECK_AGAIN_S = 0.3
+NOT_TYPED: Final = frozenset({"tab", "shift+tab", "escape", *(f"f{n}" for n in range(1, 25))})
+"""Keys that say nothing about someone typing."""
 
 
 class Questions:
     """Shows question panels without stealing keys from a prompt being typed."""
 
-    def __init__(self, screen: Screen[Any], prompt: Prompt, host: "ChatHost") -> None:
-        self._screen, self._prompt, self._host = screen, prompt, host
-        self._answered_at = float("-inf")
+    def __init__(self, screen: Screen[Any], prompt: Prompt) -> None:
+        self._screen, self._prompt = screen, prompt
+        self._rule = FocusRule()
+        self._answers = frozenset[str]()
+        """The letters of the question that was answered last."""
 
     def show(self, panel: QuestionPanel) -> None:
-        """Mount a panel; it takes the focus once the user is idle, unless they left it with Tab."""
         self._screen.mount(panel, before=self._prompt)
-        if self._is_idle:
-            self._screen.call_after_refresh(panel.focus)
-        panel.set_interval(CHECK_AGAIN_S, lambda: self._offer_focus(panel))
-
-    @property
-    def _is_idle(self) -> bool:
-        typed_at = self._host.last_typed_at
-        was_answer = self._answered_at >= typed_at
-        quiet = time.monotonic() - max(typed_at, self._answered_at) > (ANSWERED_S if was_answer else QUIET_S)
-        return quiet and not self._prompt.text and self._screen.focused in (self._prompt, None)
+        self._screen.call_after_refresh(self._offer_focus, panel)
 
     def _offer_focus(self, panel: QuestionPanel) -> None:
-        if self._is_idle and not panel.was_left and panel is self._screen.query(QuestionPanel).first():
+        """The user sees the question now."""
+        if panel is not self._first:
+            return
+        asked = panel.question
+        is_free = not asked.waits and not self._prompt.text and self._screen.focused in (self._prompt, None)
+        if self._rule.appeared(time.monotonic(), is_free=is_free, number=asked.number, has_warning=bool(asked.warning)):
             panel.focus()
 
+    @property
+    def _first(self) -> QuestionPanel | None:
+        return next(iter(self._screen.query(QuestionPanel)), None)
+
     def end(self, panel: QuestionPanel) -> None:
-        had_focus = panel.has_focus
+        had_focus, others = panel.has_focus, [each for each in self._screen.query(QuestionPanel) if each is not panel]
         panel.remove()
         if had_focus:
-            self._answered_at = time.monotonic()
+            self._answers = panel.letters
+            self._rule.answered(time.monotonic(), more_follow=panel.question.number < panel.question.of)
             self._prompt.focus()
+        if others:
+            self._screen.call_after_refresh(self._offer_focus, others[0])
 
     @property
     def is_dismissable(self) -> bool:
         """Whether Esc in an empty prompt answers a question."""
-        panels = self._screen.query(QuestionPanel)
-        return bool(panels) and panels.first().can_dismiss and not self._prompt.text
+        panel = self._first
+        is_heard = self._rule.is_heard(time.monotonic())
+        return panel is not None and panel.can_dismiss and is_heard and not self._prompt.text
 
     def dismiss(self) -> None:
         """Answer the question as its own Esc key does."""
-        if self.is_dismissable:
-            self._screen.query(QuestionPanel).first().action_dismiss()
-
-    def _focus_question(self) -> bool:
-        """Move the focus from the prompt to a question, unless Tab accepts a completion."""
-        panels = self._screen.query(QuestionPanel)
-        if not panels or self._prompt.follow_offer().is_open:
-            return False
-        panels.first().focus()
-        return True
+        if self.is_dismissable and (panel := self._first) is not None:
+            panel.action_dismiss()
 
     def intercept(self, event: Key | Paste) -> bool:
-        """Whether a question consumed the key. Text typed outside of text fields moves the focus to the prompt."""
-        focused = self._screen.focused
-        if isinstance(event, Key) and event.key == "tab" and focused is self._prompt:
-            return self._focus_question()
-        if isinstance(focused, QuestionPanel) and isinstance(event, Key) and event.key == "tab":
-            focused.was_left = True
+        """Whether the key is done with. Text typed outside of text fields moves the focus to the prompt."""
+        focused, key = self._screen.focused, event.key if isinstance(event, Key) else ""
+        if key == "tab" and not isinstance(focused, QuestionPanel) and (panel := self._first) is not None:
+            self._rule.reached()
+            panel.focus()
+            return True
+        if isinstance(focused, QuestionPanel) and not self._prompt.shows_keys_at(event):
+            return self._is_for_question(focused, event)
+        if focused is self._prompt:
+            return self._is_dropped(event)
         if isinstance(focused, TextArea | Input) or self._prompt.shows_keys_at(event):
             return False
-        typed = isinstance(event, Paste) or event.is_printable
-        if isinstance(focused, QuestionPanel) and typed:
-            if isinstance(event, Key) and focused.press(event.key):
-                return True
-            if held := focused.give_back():
-                for letter in held:
-                    forward_event(self._prompt, Key(letter, letter))
-                self._screen.set_focus(self._prompt)
-                return False
-        bound = isinstance(event, Key) and focused is not None and event.key in bindings_of(focused).key_to_bindings
-        if typed and not bound:
-            self._screen.set_focus(self._prompt)
+        bound = focused is not None and key in bindings_of(focused).key_to_bindings
+        if _is_typed(event) and not bound:
+            self._type(event)
         return False
+
+    def _is_for_question(self, panel: QuestionPanel, event: Key | Paste) -> bool:
+        """Pass a key on to the focused question, or to the prompt."""
+        key = event.key if isinstance(event, Key) else ""
+        is_own = key in panel.letters or key in bindings_of(panel).key_to_bindings
+        if not is_own and not _is_typed(event):
+            return False
+        match self._rule.for_question(event.time, is_answer=is_own):
+            case Goes.PROMPT:
+                self._type(event)
+            case Goes.NOWHERE:
+                return True
+            case Goes.QUESTION if key in panel.letters:
+                panel.press(key)
+                return True
+        return False
+
+    def _is_dropped(self, event: Key | Paste) -> bool:
+        is_answer = isinstance(event, Key) and event.key in self._answers
+        if self._rule.for_prompt(event.time, would_answer=is_answer) is Goes.NOWHERE:
+            return True
+        if not isinstance(event, Key) or event.key not in NOT_TYPED:
+            self._rule.typed(event.time)
+        return False
+
+    def _type(self, event: Key | Paste) -> None:
+        self._rule.typed(event.time)
+        self._screen.set_focus(self._prompt)
+
+
+def _is_typed(event: Key | Paste) -> bool:
+    return isinstance(event, Paste) or event.is_printable
