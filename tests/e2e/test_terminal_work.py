@@ -55,9 +55,12 @@ def terminal(served: CliCommand, provider: Provider) -> Iterator[Terminal]:
 def answer(terminal: Terminal, key: str, *wanted: str) -> str:
     """See a question, go to it, and press the key; returns what was seen."""
     seen = terminal.wait(*wanted)
-    while "Tab to answer" in terminal.screen:
-        terminal.press("Tab")
-        time.sleep(0.2)  # as a hand does
+    terminal.press("x")  # no answer: it goes to the prompt, whenever the question appeared
+    terminal.wait("Tab answers")
+    terminal.press("BSpace")
+    terminal.press("Tab")
+    while "Tab answers" in terminal.screen:
+        time.sleep(0.05)
     terminal.press(key)
     return seen
 

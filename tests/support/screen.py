@@ -135,3 +135,11 @@ async def click_on(app: CoTui, pilot: Pilot[None], words: str) -> None:
     lines = screen_text(app).splitlines()
     row = next(n for n, line in enumerate(lines) if words in line)
     await pilot.click(offset=(cell_len(lines[row].partition(words)[0]) + 1, row))
+
+
+async def to_question(app: CoTui, pilot: Pilot[Any]) -> None:
+    """Wait for a question, and go to it."""
+    await until(pilot, lambda: app.screen is app.chat and app.chat.query(QuestionPanel))
+    if not isinstance(app.focused, QuestionPanel):
+        await pilot.press("tab")
+    await until(pilot, lambda: isinstance(app.focused, QuestionPanel))

@@ -10,7 +10,7 @@ from co_tui.trust import Trust
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.settings.trust_screen import FileScreen
 from tests.support.provider import Provider, Reply
-from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.screen import launch_for, running, screen_text, to_question, transcript_text, type_text, until
 
 REVIEWER = "---\nname: reviewer\ndescription: Reads code.\nmodel: openai:other\ntools: Read, Browse\n---\nYou review.\n"
 
@@ -21,13 +21,13 @@ async def test_a_folder_with_agents_asks_once_and_lists_them(home: Path) -> None
     (agents / "reviewer.md").write_text(REVIEWER)
     (agents / "odd.md").write_text("no front matter")
     async with running(launch_for(home), ready=False) as (app, pilot):
-        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await to_question(app, pilot)
         assert "has its own agents" in screen_text(app) and "reviewer on openai:other" in screen_text(app)
         await pilot.press("v")
         await until(pilot, lambda: isinstance(app.screen, FileScreen))
         assert "You review." in screen_text(app)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await to_question(app, pilot)
         await pilot.press("escape")
         await until(pilot, lambda: not app.chat.query(QuestionPanel))
     async with running(launch_for(home), ready=False) as (app, pilot):
@@ -38,7 +38,7 @@ async def test_a_folder_with_agents_asks_once_and_lists_them(home: Path) -> None
         assert "Reads code." not in transcript_text(app)
     (agents / "reviewer.md").write_text(REVIEWER.replace("Read, ", "Read, Grep, "))
     async with running(launch_for(home), ready=False) as (app, pilot):
-        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await to_question(app, pilot)
         await pilot.press("t")
         await until(pilot, lambda: "Trusted." in transcript_text(app))
         await type_text(pilot, "/agents \n")

@@ -10,7 +10,17 @@ from co_tui.ui.approvals.question_bar import QuestionPanel
 from tests.support import waiting
 from tests.support.mcp_talk import ODD, lives
 from tests.support.provider import Provider, Reply
-from tests.support.screen import answer, ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.screen import (
+    answer,
+    ask,
+    launch_for,
+    running,
+    screen_text,
+    to_question,
+    transcript_text,
+    type_text,
+    until,
+)
 
 
 def server(name: str, *arguments: str) -> str:
@@ -56,7 +66,7 @@ async def test_a_projects_servers_wait_for_trust(home: Path, provider: Provider)
     (home.parent / ".co-tui.toml").write_text(server("theirs"))
     provider.window = 60_000
     async with running(launch_for(home, provider)) as (app, pilot):
-        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await to_question(app, pilot)
         assert f"start MCP servers (theirs: {sys.executable[:20]}" in screen_text(app) and not servers(app)
         app.chat.prompt.focus()
         await type_text(pilot, "/mcp\n")
@@ -101,8 +111,7 @@ async def test_a_resource_is_completed_and_sent_and_a_servers_question_is_answer
         await until(pilot, lambda: app.chat.query(QuestionPanel) and "MCP server odd asks" in screen_text(app))
         shown = screen_text(app)
         assert "␛[2JWhich one?" in shown and "Give it no passwords or keys." in shown
-        app.chat.query_one(QuestionPanel).focus()
-        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await to_question(app, pilot)
         await pilot.press("2")
         await until(pilot, lambda: app.controller.idle)
         sent = json.dumps(provider.requests[0]["messages"])

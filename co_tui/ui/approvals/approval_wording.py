@@ -42,7 +42,8 @@ def _call(question: ApprovalQuestion) -> Question:
         text=inert(_text(question)),
         choices=_choices(question),
         where=_where(question.where),
-        position=_position(question),
+        number=question.number,
+        of=question.of,
         note=one_line(question.note, SENTENCE_CHARS),
         warning=one_line(question.danger, SENTENCE_CHARS),
         below=(*_new_here(question), *reason),
@@ -56,10 +57,6 @@ def _call(question: ApprovalQuestion) -> Question:
 
 def _agent(question: ApprovalQuestion) -> str:
     return f"{one_line(question.agent, AGENT_CHARS)}: " if question.agent else ""
-
-
-def _position(question: ApprovalQuestion) -> str:
-    return f"{question.number} of {question.of}" if question.of > 1 else ""
 
 
 def _title(question: ApprovalQuestion, change: FileDiff | None) -> str:
@@ -159,7 +156,8 @@ def _plan(question: ApprovalQuestion, *, has_sandbox: bool) -> Question:
         title=f"{_agent(question)}Accept this plan?",
         text=inert("\n\n".join(filter(None, (summary, numbered))) or question.what),
         choices=Choices((*accept, Choice("r", "Send back with comments"), Choice("n", "Not now", same_row=True))),
-        position=_position(question),
+        number=question.number,
+        of=question.of,
         note=one_line(question.note, SENTENCE_CHARS),
         opens=True,
         unoffered=ANSWER_LETTERS,

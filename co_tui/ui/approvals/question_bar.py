@@ -6,15 +6,12 @@ from typing import ClassVar, Final, NamedTuple
 from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.content import Content
-from textual.timer import Timer
 
 from co_tui.events.file_diff import FileDiff
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
 from co_tui.ui.approvals.question_text import beginning, fitted_title
 from co_tui.ui.textual_internals import bindings_of
 
-TYPING_S: Final = 0.4
-"""A letter followed by another within this time is typing, and belongs in the prompt."""
 LEAST_ROWS: Final = 3
 """Minimum rows of the text."""
 ROOMY_ROWS: Final = 22
@@ -40,8 +37,9 @@ class Question(NamedTuple):
     choices: Choices
     where: str = ""
     """Where the call would run: shown in the border if there is room."""
-    position: str = ""
-    """Its number among several questions."""
+    number: int = 1
+    of: int = 1
+    """Its number among the questions of a batch."""
     note: str = ""
     """What changed since it was first asked."""
     warning: str = ""
@@ -55,8 +53,14 @@ class Question(NamedTuple):
     diff: FileDiff | None = None
     """The change of a file that it asks about."""
     is_command: bool = False
+    waits: bool = False
+    """Whether it waits for Tab: no letter of someone who begins to type may answer it."""
     unoffered: str = ""
     """Letters that answer similar questions: pressed alone they do nothing here."""
+
+    @property
+    def position(self) -> str:
+        return f"{self.number} of {self.of}" if self.of > 1 else ""
 
     @property
     def opening_key(self) -> str:
@@ -93,7 +97,7 @@ class QuestionPanel(ChoiceBox):
         border-subtitle-color: $error;
     }
     """
-    hears_letters = False  # they may be typed: see `press`
+    hears_letters = False  # they may be meant for the prompt: see `FocusRule`
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now")]
 
     def __init__(self, question: Question, answered: Callable[[str], None]) -> None:
@@ -105,13 +109,6 @@ class QuestionPanel(ChoiceBox):
             bindings_of(self).bind(question.opening_key, f"answer('{question.opening_key}')", "Show all", show=False)
         self._text = question.text
         bindings_of(self).key_to_bindings["escape"] = [Binding("escape", "dismiss", question.refusal)]
-        self.was_left = False
-        """Whether Tab moved the focus away: then it does not return by itself."""
-        self.was_focused = False
-        """Whether it ever had the focus."""
-        self._held = ""
-        """Letters that may be answers, or the start of a word."""
-        self._timer: Timer | None = None
 
     def _rows(self, width: int) -> list[Content]:
         """Shortens the text so that the choices stay visible."""
@@ -153,47 +150,22 @@ class QuestionPanel(ChoiceBox):
         self.border_title = title
 
     def on_focus(self) -> None:
-        self.was_focused = True
         self.border_subtitle = ""
 
     def on_blur(self) -> None:
-        self.border_subtitle = Text("Tab to answer")
+        self.border_subtitle = Text("Tab answers")
 
-    def press(self, key: str) -> bool:
-        """Hold a letter that is an answer until it is clear that no word follows. False for any other key."""
-        several, is_answer = self.choices.several, key in self.choices or key in self.question.unoffered
-        if len(key) > 1 or not is_answer or (self._held and not {key, *self._held} <= several):
-            return False
-        self._held += key
-        self._stop_waiting()
-        # Keys that have arrived are handled first.
-        self._timer = self.set_timer(TYPING_S, lambda: self.app.call_later(self._decide))
-        return True
+    @property
+    def letters(self) -> frozenset[str]:
+        """Those that answer, and those that answer similar questions."""
+        answers = (each.key for each in self.choices.all if len(each.key) == 1)
+        return frozenset((*answers, *self.question.unoffered))
 
-    def give_back(self) -> str:
-        """Release the held letters: they are the start of a word."""
-        held, self._held = self._held, ""
-        self._stop_waiting()
-        return held
-
-    def _stop_waiting(self) -> None:
-        if self._timer is not None:
-            self._timer.stop()
-            self._timer = None
-
-    def _decide(self) -> bool:
-        held = self.give_back()
-        for key in held:
-            if key in self.choices:
-                self.action_answer(key)
-            else:
-                self.border_subtitle = Text(f"{key} is not offered here")
-        return bool(held)
-
-    def action_choose(self) -> None:
-        """Enter right after a letter means that letter; after digits of several, those and the checked ones."""
-        if not self._decide() or self.choices.several:
-            super().action_choose()
+    def press(self, letter: str) -> None:
+        if letter in self.choices:
+            self.action_answer(letter)
+        else:
+            self.border_subtitle = Text(f"{letter} is not offered here")
 
     def action_dismiss(self) -> None:
         self._answered("esc")

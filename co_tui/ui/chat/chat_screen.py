@@ -121,7 +121,7 @@ class ChatScreen(ChatRequests):
         self.prompt.offer.values_of = lambda name: command_values(name, self._launch)
         self.status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
         self.status.show_mode(self._host.mode)
-        self.questions = Questions(self, self.prompt, self._host)
+        self.questions = Questions(self, self.prompt)
         if self._launch.settings.keys:
             self._use_keys(self._launch.settings.keys)
         await self._host.chat_mounted()

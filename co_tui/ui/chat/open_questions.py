@@ -1,53 +1,51 @@
 """Questions above the prompt, and key routing: to a focused question, else to the prompt."""
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from textual.events import Key, Paste
 from textual.screen import Screen
 from textual.widgets import TextArea
 
+from co_tui.ui.approvals.focus_rule import FocusRule, Goes
 from co_tui.ui.prompt.prompt_area import Prompt
-from co_tui.ui.textual_internals import bindings_of, forward_event
+from co_tui.ui.textual_internals import bindings_of
 
 if TYPE_CHECKING:
     from co_tui.ui.approvals.question_bar import QuestionPanel
-    from co_tui.ui.chat.chat_host import ChatHost
 
-QUIET_S = 1.5
-"""A question takes the focus only after this long without typing."""
-ANSWERED_S = 0.5
-"""The same after an answer, so that a bouncing key does not answer the next question."""
-CHECK_AGAIN_S = 0.3
+NOT_TYPED: Final = frozenset({"tab", "shift+tab", "escape", *(f"f{n}" for n in range(1, 25))})
+"""Keys that say nothing about someone typing."""
 
 
 class Questions:
     """Shows question panels without stealing keys from a prompt being typed."""
 
-    def __init__(self, screen: Screen[Any], prompt: Prompt, host: "ChatHost") -> None:
-        self._screen, self._prompt, self._host = screen, prompt, host
-        self._answered_at = float("-inf")
+    def __init__(self, screen: Screen[Any], prompt: Prompt) -> None:
+        self._screen, self._prompt = screen, prompt
+        self._rule = FocusRule()
         self._panels: list[QuestionPanel] = []
         """From top to bottom."""
+        self._answers = frozenset[str]()
+        """The letters of the question that was answered last."""
 
     def show(self, panel: "QuestionPanel") -> None:
-        """Mount a panel; it takes the focus once the user is idle, unless they left it with Tab."""
         self._panels.append(panel)
         self._screen.mount(panel, before=self._prompt)
-        if self._is_idle:
-            self._screen.call_after_refresh(panel.focus)
-        panel.set_interval(CHECK_AGAIN_S, lambda: self._offer_focus(panel))
-
-    @property
-    def _is_idle(self) -> bool:
-        typed_at = self._host.last_typed_at
-        was_answer = self._answered_at >= typed_at
-        quiet = time.monotonic() - max(typed_at, self._answered_at) > (ANSWERED_S if was_answer else QUIET_S)
-        return quiet and not self._prompt.text and self._screen.focused in (self._prompt, None)
+        self._screen.call_after_refresh(self._offer_focus, panel)
 
     def _offer_focus(self, panel: "QuestionPanel") -> None:
-        if self._is_idle and not panel.was_left and panel in self._panels[:1]:
+        """The user sees the question now."""
+        if panel not in self._panels[:1]:
+            return
+        asked = panel.question
+        is_free = not asked.waits and not self._prompt.text and self._screen.focused in (self._prompt, None)
+        if self._rule.appeared(time.monotonic(), is_free=is_free, number=asked.number, has_warning=bool(asked.warning)):
             panel.focus()
+
+    @property
+    def focused(self) -> "QuestionPanel | None":
+        return next((panel for panel in self._panels if panel.has_focus), None)
 
     def end(self, panel: "QuestionPanel") -> None:
         had_focus = panel.has_focus
@@ -55,52 +53,72 @@ class Questions:
             self._panels.remove(panel)
         panel.remove()
         if had_focus:
-            self._answered_at = time.monotonic()
+            self._answers = panel.letters
+            self._rule.answered(time.monotonic(), more_follow=panel.question.number < panel.question.of)
             self._prompt.focus()
+        if self._panels:
+            self._screen.call_after_refresh(self._offer_focus, self._panels[0])
 
     @property
     def is_dismissable(self) -> bool:
         """Whether Esc in an empty prompt answers a question."""
-        return bool(self._panels) and self._panels[0].can_dismiss and not self._prompt.text
+        is_heard = self._rule.is_heard(time.monotonic())
+        return bool(self._panels) and self._panels[0].can_dismiss and is_heard and not self._prompt.text
 
     def dismiss(self) -> None:
         """Answer the question as its own Esc key does."""
         if self.is_dismissable:
             self._panels[0].action_dismiss()
 
-    def _focus_question(self) -> bool:
-        """Move the focus from the prompt to a question, unless Tab accepts a completion."""
-        if not self._panels or self._prompt.follow_offer().is_open:
-            return False
-        self._panels[0].focus()
-        return True
-
-    @property
-    def focused(self) -> "QuestionPanel | None":
-        return next((panel for panel in self._panels if panel.has_focus), None)
-
     def intercept(self, event: Key | Paste) -> bool:
-        """Whether a question consumed the key. Text typed outside of text fields moves the focus to the prompt."""
-        focused, panel = self._screen.focused, self.focused
-        if isinstance(event, Key) and event.key == "tab" and focused is self._prompt:
-            return self._focus_question()
-        if panel is not None and isinstance(event, Key) and event.key == "tab":
-            panel.was_left = True
+        """Whether the key is done with. Text typed outside of text fields moves the focus to the prompt."""
+        focused, panel, key = self._screen.focused, self.focused, event.key if isinstance(event, Key) else ""
+        if key == "tab" and panel is None and self._panels:
+            self._rule.reached()
+            self._panels[0].focus()
+            return True
+        if panel is not None and not self._prompt.shows_keys_at(event):
+            return self._is_for_question(panel, event)
+        if focused is self._prompt:
+            return self._is_dropped(event)
         if isinstance(focused, TextArea) or _is_field(focused) or self._prompt.shows_keys_at(event):
             return False
-        typed = isinstance(event, Paste) or event.is_printable
-        if panel is not None and typed:
-            if isinstance(event, Key) and panel.press(event.key):
-                return True
-            if held := panel.give_back():
-                for letter in held:
-                    forward_event(self._prompt, Key(letter, letter))
-                self._screen.set_focus(self._prompt)
-                return False
-        bound = isinstance(event, Key) and focused is not None and event.key in bindings_of(focused).key_to_bindings
-        if typed and not bound:
-            self._screen.set_focus(self._prompt)
+        bound = focused is not None and key in bindings_of(focused).key_to_bindings
+        if _is_typed(event) and not bound:
+            self._type(event)
         return False
+
+    def _is_for_question(self, panel: "QuestionPanel", event: Key | Paste) -> bool:
+        """Pass a key on to the focused question, or to the prompt."""
+        key = event.key if isinstance(event, Key) else ""
+        is_own = key in panel.letters or key in bindings_of(panel).key_to_bindings
+        if not is_own and not _is_typed(event):
+            return False
+        match self._rule.for_question(event.time, is_answer=is_own):
+            case Goes.PROMPT:
+                self._type(event)
+            case Goes.NOWHERE:
+                return True
+            case Goes.QUESTION if key in panel.letters:
+                panel.press(key)
+                return True
+        return False
+
+    def _is_dropped(self, event: Key | Paste) -> bool:
+        is_answer = isinstance(event, Key) and event.key in self._answers
+        if self._rule.for_prompt(event.time, would_answer=is_answer) is Goes.NOWHERE:
+            return True
+        if not isinstance(event, Key) or event.key not in NOT_TYPED:
+            self._rule.typed(event.time)
+        return False
+
+    def _type(self, event: Key | Paste) -> None:
+        self._rule.typed(event.time)
+        self._screen.set_focus(self._prompt)
+
+
+def _is_typed(event: Key | Paste) -> bool:
+    return isinstance(event, Paste) or event.is_printable
 
 
 def _is_field(focused: object) -> bool:

@@ -42,7 +42,7 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
         "v": "View the file" if len(wish.agent_files) + len(wish.command_files) < 2 else "View the files",
         "esc": "Not now",
     }
-    panel = QuestionPanel(simple_question(title, request_text(wish), answers), answered)
+    panel = QuestionPanel(simple_question(title, request_text(wish), answers)._replace(waits=True), answered)
     chat.show_question(panel)
 
 

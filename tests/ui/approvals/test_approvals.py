@@ -14,12 +14,12 @@ from co_tui.events.file_diff import read_diff
 from co_tui.session import environment
 from co_tui.session.approvals.questions import ApprovalQuestion, ModelAnswer, ModelQuestion
 from co_tui.ui.app import CoTui
+from co_tui.ui.approvals import focus_rule
 from co_tui.ui.approvals.approval_wording import approval_panel
 from co_tui.ui.approvals.choices import Choice, Choices
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.question_text import beginning, fitted_title
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
-from co_tui.ui.chat import open_questions
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from tests.support.provider import Provider, Reply
@@ -89,30 +89,44 @@ async def test_enter_in_the_prompt_sends_and_never_answers(home: Path, provider:
         panel = await shown(app, pilot)
         await pilot.press("k", "enter")
         await until(pilot, lambda: app.controller.state.turn == 2 and app.controller.idle)
-        assert written == [] and not panel.was_focused
+        assert written == [] and not panel.has_focus
 
 
-async def test_a_bounced_enter_does_not_answer_the_next_question(
+async def test_the_next_question_of_a_batch_has_the_keys_at_once(
     home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_questions, "ANSWERED_S", HANGING_S)
     arguments = [f'{{"path": "src/{name}.py", "content": ""}}' for name in "ab"]
     provider.script = [Reply(text="", tools=tuple(("write_file", each) for each in arguments))]
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("write both")
         first = await asked(app, pilot)
         assert "1 of 2" in screen_text(app)
-        await pilot.press("enter")
+        monkeypatch.setattr(focus_rule, "MOMENT_S", HANGING_S)
+        app.chat.questions._rule.reached()
+        await pilot.press("y")
         await until(pilot, lambda: "2 of 2" in screen_text(app))
         second = app.chat.query(QuestionPanel).last()
-        await pilot.press("enter")
-        assert second is not first and not second.was_focused and written == ["src/a.py"]
-        monkeypatch.setattr(open_questions, "ANSWERED_S", 0.1)
-        monkeypatch.setattr(open_questions, "QUIET_S", 0.1)
         await until(pilot, lambda: second.has_focus)
+        assert second is not first
         await pilot.press("n")
         await until(pilot, lambda: app.controller.idle)
-        assert written == ["src/a.py"]
+        assert written == ["src/a.py"] and app.chat.prompt.text == ""
+
+
+async def test_a_key_right_after_a_question_appears_was_meant_for_the_prompt(
+    home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(focus_rule, "MOMENT_S", HANGING_S)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.send("write it")
+        panel = await shown(app, pilot)
+        await until(pilot, lambda: panel.has_focus)
+        await pilot.press("y")
+        await until(pilot, lambda: "Tab answers" in screen_text(app))
+        assert app.chat.prompt.text == "y" and app.chat.prompt.has_focus and written == []
+        await pilot.press("tab", "y")
+        await until(pilot, lambda: app.controller.idle)
+        assert written == ["src/a.py"] and app.chat.prompt.text == "y"
 
 
 async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: list[str]) -> None:
@@ -256,22 +270,21 @@ def test_what_the_border_cannot_hold_is_said_below(width: int, title: str, left:
     assert (shown.plain, left_over) == (title, left)
 
 
-async def test_a_question_waits_while_the_user_types_and_no_longer(
+async def test_a_question_waits_for_tab_while_the_user_types(
     home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(open_questions, "QUIET_S", HANGING_S)
+    monkeypatch.setattr(focus_rule, "MOMENT_S", HANGING_S)
     async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("a", "backspace")
         app.send("write it")
-        await pilot.press("a")
         panel = await shown(app, pilot)
-        assert app.chat.prompt.has_focus and not panel.was_focused
-        await pilot.press("backspace")
-        monkeypatch.setattr(open_questions, "QUIET_S", 0.2)
-        await until(pilot, lambda: panel.has_focus)
+        await until(pilot, lambda: "Tab answers" in screen_text(app))
+        assert app.chat.prompt.has_focus
+        await pilot.press("tab")
+        assert panel.has_focus
         await pilot.press("tab")
         assert app.chat.prompt.has_focus
-        await asyncio.sleep(1)
-        assert app.chat.prompt.has_focus, "whoever leaves it is not brought back"
+        monkeypatch.setattr(focus_rule, "MOMENT_S", 0.0)
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
         await until(pilot, lambda: "src/a.py" in screen_text(app) and "interrupted" in screen_text(app))
@@ -287,7 +300,7 @@ async def test_tab_goes_from_the_prompt_to_the_question(home: Path, provider: Pr
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("write it")
         app.chat.prompt.insert("half a thought")
-        await until(pilot, lambda: app.chat.query(QuestionPanel) and "Tab to answer" in screen_text(app))
+        await until(pilot, lambda: app.chat.query(QuestionPanel) and "Tab answers" in screen_text(app))
         assert app.chat.prompt.has_focus and "◔ waiting for your answer" in screen_text(app)
         await pilot.press("tab", "y")
         await until(pilot, lambda: app.controller.idle)

@@ -64,7 +64,9 @@ def asking(question: Callable[[Any], Coroutine[Any, Any, object]]) -> Scene:
         await shown(pilot)
         await withdrawn(pilot)
         app.asking = asyncio.create_task(question(app))
-        await until(pilot, lambda: app.chat.query(QuestionPanel) and app.chat.query_one(QuestionPanel).has_focus)
+        await until(pilot, lambda: app.chat.query(QuestionPanel))
+        panel = app.chat.query_one(QuestionPanel)
+        await until(pilot, lambda: panel.has_focus or panel.question.waits)
 
     return scene
 
@@ -155,7 +157,6 @@ async def test_embedded_model(pictures: Pictures, home: Path, monkeypatch: pytes
     async def fetching(pilot: Pilot[None]) -> None:
         await pilot.press("f")
         await until(pilot, lambda: "42 %" in screen_text(pilot.app))
-        pilot.app.last_typed_at = 0.0  # long enough ago for the question to take the keys
         await until(pilot, lambda: pilot.app.chat.query_one(QuestionPanel).has_focus)
 
     await pictures.of_each(FirstStart(launch_for(home)), {"offered": offered, "fetching": fetching})
@@ -182,7 +183,6 @@ async def test_import_offer(
     async def importing(pilot: Pilot[None]) -> None:
         await pilot.press("i")
         await until(pilot, lambda: "130 of 352 files" in screen_text(pilot.app))
-        pilot.app.last_typed_at = 0.0  # long enough ago for the question to take the keys
         await until(pilot, lambda: pilot.app.chat.query_one(QuestionPanel).has_focus)
 
     launch = launch_for(home, provider, environ={"HOME": str(tmp_path)})

@@ -10,7 +10,7 @@ from co_tui.trust import Trust
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.settings.trust_screen import FileScreen, request_text
 from tests.support.provider import Provider
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.screen import ask, launch_for, running, screen_text, to_question, transcript_text, type_text, until
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def test_t_trusts_the_folder_and_holds_for_the_next_session(home: Path, fo
         assert (
             "has its own settings" in shown and "send the conversation to" in shown and "t Trust this folder" in shown
         )
-        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await to_question(app, pilot)
         await pilot.press("t")
         await until(pilot, lambda: app.launch.settings.max_retries == 7)
         assert not app.chat.query(QuestionPanel) and app.focused is app.chat.prompt
@@ -65,7 +65,7 @@ def test_a_mode_and_rules_that_allow_are_named(home: Path, folder: Path) -> None
 
 async def test_not_now_is_remembered_until_the_file_wants_something_else(home: Path, folder: Path) -> None:
     async with running(launched(home), ready=False) as (app, pilot):
-        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await to_question(app, pilot)
         await pilot.press("escape")
         await until(pilot, lambda: "co-tui trust" in transcript_text(app))
         assert not app.chat.query(QuestionPanel)
@@ -82,7 +82,7 @@ async def test_every_letter_typed_while_asked_is_in_the_prompt(home: Path, folde
         await until(pilot, lambda: app.chat.query(QuestionPanel))
         await type_text(pilot, "tvt hello")
         assert app.chat.prompt.text == "tvt hello" and app.focused is app.chat.prompt
-        assert app.chat.query(QuestionPanel) and "Tab to answer" in screen_text(app)
+        assert app.chat.query(QuestionPanel) and "Tab answers" in screen_text(app)
         assert app.launch.loaded.withheld is not None
         await pilot.press("tab")
         assert isinstance(app.focused, QuestionPanel)
@@ -91,12 +91,12 @@ async def test_every_letter_typed_while_asked_is_in_the_prompt(home: Path, folde
 
 async def test_v_shows_the_file_and_comes_back_to_the_question(home: Path, folder: Path) -> None:
     async with running(launched(home), ready=False) as (app, pilot):
-        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await to_question(app, pilot)
         await pilot.press("v")
         await until(pilot, lambda: isinstance(app.screen, FileScreen))
         assert 'summarization_model = "openai:theirs"' in screen_text(app)
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+        await to_question(app, pilot)
 
 
 async def test_a_prompt_that_is_being_written_keeps_the_focus(home: Path, folder: Path) -> None:
