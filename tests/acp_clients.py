@@ -20,6 +20,7 @@ from tests.conftest import provider_environ
 from tests.headless.acp.exchange import Exchanged, named
 from tests.headless.acp.whole_exchange import ASK, PLAN, WRITE, whole_exchange
 from tests.support.command import CliCommand
+from tests.support.loaded import LoadedProcesses
 from tests.support.provider import Provider, Reply
 
 SCRIPT = Path(__file__).parent / "headless" / "acp" / "npm_client.mjs"
@@ -56,11 +57,11 @@ def npm_exchange(sdk: Path, command: CliCommand, provider: Provider) -> list[Exc
     return [Exchanged(**json.loads(line)) for line in record.read_text().splitlines()]
 
 
-def served(folder: Path, provider: Provider) -> CliCommand:
+def served(folder: Path, provider: Provider, loaded: LoadedProcesses | None = None) -> CliCommand:
     home, cwd = folder / "home", folder / "work"
     home.mkdir(parents=True)
     cwd.mkdir()
-    command = CliCommand(home, cwd)
+    command = CliCommand(home, cwd, loaded)
     command.environ |= provider_environ(provider) | {"CO_TUI_CONTEXT_WINDOW": "60000"}
     return command
 
@@ -68,8 +69,10 @@ def served(folder: Path, provider: Provider) -> CliCommand:
 def main(sdk: Path) -> None:
     schemas = {name: json.loads((sdk / name).read_text()) for name in SCHEMAS}
     with tempfile.TemporaryDirectory() as made:
+        loaded = LoadedProcesses()
         with Provider().serving() as provider:
-            editor = asyncio.run(whole_exchange(served(Path(made, "python"), provider), provider))
+            editor = asyncio.run(whole_exchange(served(Path(made, "python"), provider, loaded), provider))
+        loaded.close()
         with Provider().serving() as provider:
             ours = npm_exchange(sdk, served(Path(made, "npm"), provider), provider)
     for name, schema in schemas.items():

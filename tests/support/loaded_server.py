@@ -19,6 +19,7 @@ LOADED = (
     "anyio._backends._asyncio",
     "co_tui.agent.models.open_model",
     "co_tui.cli",
+    "co_tui.headless.acp.acp_command",
     "co_tui.headless.compact_command",
     "co_tui.headless.run_command",
     "co_tui.session.session",

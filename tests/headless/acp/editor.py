@@ -1,13 +1,12 @@
 """An editor as the protocol's own library makes one, which records the updates it gets."""
 
 import asyncio
-import sys
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from acp import spawn_agent_process
 from acp.connection import StreamDirection, StreamEvent
 from acp.core import ClientSideConnection, RequestError
 from acp.schema import (
@@ -31,7 +30,23 @@ from acp.schema import (
 
 from tests.headless.acp.exchange import Exchanged, check_exchange
 from tests.support.command import CliCommand
+from tests.support.loaded import LoadedProcess
 from tests.support.waiting import PATIENCE_S
+
+UNHURRIED = dict.fromkeys(
+    ("co_tui.headless.acp.acp_command.FLUSH_S", "co_tui.headless.acp.message_lines.FLUSH_S"), PATIENCE_S
+)
+"""On a loaded machine an answer takes longer than a user would wait for it."""
+
+
+def start_acp(command: CliCommand, *arguments: str) -> tuple[LoadedProcess, int, int]:
+    """`co-tui acp`, and the pipes that an editor writes to and reads from."""
+    given, writing = os.pipe()
+    reading, taken = os.pipe()
+    process = command.fork((given, taken, None), "acp", *arguments, constants=UNHURRIED)
+    os.close(given)
+    os.close(taken)
+    return process, writing, reading
 
 
 class RecordingEditor:
@@ -124,14 +139,33 @@ async def connected(
     def record(event: StreamEvent) -> None:
         editor.exchange.append(Exchanged(event.direction is StreamDirection.INCOMING, event.message))
 
-    environ = dict(command.environ)
-    spawned = spawn_agent_process(
-        editor, sys.executable, "-m", "co_tui", "acp", *arguments, env=environ, cwd=command.cwd,  # type: ignore[arg-type]
-        use_unstable_protocol=True, observers=[record],
-    )  # fmt: skip
-    async with asyncio.timeout(4 * PATIENCE_S), spawned as (connection, _):
-        files = FileSystemCapabilities(read_text_file=fs, write_text_file=fs)
-        elicitation = ElicitationCapabilities(form=ElicitationFormCapabilities()) if forms else None
-        await connection.initialize(1, ClientCapabilities(fs=files, terminal=terminal, elicitation=elicitation))
-        yield connection
+    process, writing, reading = start_acp(command, *arguments)
+    async with asyncio.timeout(4 * PATIENCE_S):
+        writer, reader = await _streams(writing, reading)
+        connection = ClientSideConnection(
+            editor,
+            writer,
+            reader,
+            use_unstable_protocol=True,
+            observers=[record],  # type: ignore[arg-type]
+        )
+        try:
+            files = FileSystemCapabilities(read_text_file=fs, write_text_file=fs)
+            elicitation = ElicitationCapabilities(form=ElicitationFormCapabilities()) if forms else None
+            await connection.initialize(1, ClientCapabilities(fs=files, terminal=terminal, elicitation=elicitation))
+            yield connection
+        finally:
+            await connection.close()
+            writer.close()
+            _, errors = await asyncio.to_thread(process.communicate, PATIENCE_S)
+    assert (process.returncode, errors) == (0, "")
     check_exchange(editor.exchange)
+
+
+async def _streams(writing: int, reading: int) -> tuple[asyncio.StreamWriter, asyncio.StreamReader]:
+    loop, reader = asyncio.get_running_loop(), asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", 0))
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), os.fdopen(writing, "wb", 0)
+    )
+    return asyncio.StreamWriter(transport, protocol, None, loop), reader

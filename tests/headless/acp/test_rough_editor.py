@@ -3,8 +3,6 @@
 import asyncio
 import json
 import socket
-import subprocess
-import sys
 import threading
 from typing import Any
 
@@ -13,7 +11,7 @@ from acp.helpers import text_block
 
 from co_tui.headless.acp.acp_command import NO_PIPES
 from co_tui.headless.acp.message_lines import MessageLines
-from tests.headless.acp.editor import RecordingEditor, connected
+from tests.headless.acp.editor import RecordingEditor, connected, start_acp
 from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S, until, wait_until
@@ -32,22 +30,20 @@ class Rough:
     """An editor that writes lines by itself."""
 
     def __init__(self, command: CliCommand) -> None:
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        arguments = (sys.executable, "-m", "co_tui", "acp")
-        self.process = subprocess.Popen(arguments, env=dict(command.environ), cwd=command.cwd, text=True, **pipes)
+        self.process, writing, reading = start_acp(command)
+        self._writing, self._reading_from = open(writing, "w", encoding="utf-8"), open(reading, encoding="utf-8")
         self.got: list[dict[str, Any]] = []
         """Every line of standard output."""
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
 
     def _read(self) -> None:
-        assert self.process.stdout is not None
-        self.got.extend(json.loads(line) for line in self.process.stdout)
+        with self._reading_from as lines:
+            self.got.extend(json.loads(line) for line in lines)
 
     def write(self, line: str) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write(f"{line}\n")
-        self.process.stdin.flush()
+        self._writing.write(f"{line}\n")
+        self._writing.flush()
 
     def send(self, id: int | None, method: str, **params: Any) -> None:
         number = {"id": id} if id is not None else {}
@@ -59,12 +55,10 @@ class Rough:
 
     def leave(self) -> tuple[int, str]:
         """Close standard input, as an editor that dies; returns the exit code, and what was written for people."""
-        assert self.process.stdin is not None and self.process.stderr is not None
-        with self.process:
-            self.process.stdin.close()
-            code = self.process.wait(PATIENCE_S)
-            self._reading.join(PATIENCE_S)
-            return code, self.process.stderr.read()
+        self._writing.close()
+        _, errors = self.process.communicate(PATIENCE_S)
+        self._reading.join(PATIENCE_S)
+        return self.process.wait(), errors
 
 
 def test_odd_lines_are_answered_and_a_dead_editor_leaves_a_whole_session(
@@ -190,5 +184,5 @@ async def test_an_editor_that_does_not_read_holds_up_no_end() -> None:
 
 
 def test_input_that_is_not_a_pipe_is_refused_at_once(served: CliCommand) -> None:
-    process = served.start("acp", stdin=subprocess.DEVNULL)
-    assert process.communicate(timeout=PATIENCE_S) == ("", f"co-tui: {NO_PIPES}\n") and process.returncode == 2
+    process = served.start_loaded("acp")
+    assert process.communicate(PATIENCE_S) == ("", f"co-tui: {NO_PIPES}\n") and process.returncode == 2
