@@ -67,9 +67,9 @@ def replayed(conversations: Sequence[Sequence[str]], folder: Path, mode: str, *,
 
 
 def free_lines(conversations: Sequence[Sequence[str]], folder: Path) -> list[str]:
-    """What is run without a question, with the folder as their root."""
+    """What is run without a question, each line once, with the folder as their root."""
     judge = Judge(folder=folder, home=folder / "nowhere", environ={"PATH": "/usr/bin:/bin"})
-    lines = [_in_folder(line, folder) for each in conversations for line in each]
+    lines = dict.fromkeys(_in_folder(line, folder) for each in conversations for line in each)
     with git_checked_once():
         verdicts = [judge.verdict("run_command", {"command": line}, "ask", ()) for line in lines]
     return [verdict.judged_line for verdict in verdicts if verdict.only_reads]

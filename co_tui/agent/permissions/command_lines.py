@@ -92,6 +92,8 @@ class _Line:
         self._in_background = in_background
         self._git_reads: dict[Path, bool] = {}
         """Whether git only reads in a folder, cached for the line."""
+        self._protected: dict[int, str | None] = {}
+        """A protected name in a part, cached for the line."""
         self._only_reads = [part.command is not None and self._only_reads_inside(part) for part in self._parts]
         """For each part: whether its command is free, ignoring redirections."""
         first = next((at for at in range(len(parts)) if not self._is_free(at)), len(parts))
@@ -139,7 +141,7 @@ class _Line:
         """Why approval is needed, where that is not obvious."""
         for at in new:
             part = self._parts[at]
-            if (name := self._protected_in(part)) is not None:
+            if (name := self._protected_in(at)) is not None:
                 return f"{name} can make programs run. Changes to it always need approval."
             written = [each.target.text or "" for each in part.redirects if each.writes]
             if any(self._rules.names_option(path, folder) for path in written for folder in part.folders):
@@ -244,7 +246,7 @@ class _Line:
             rules = [rule for rule in rules if not rule.pattern or not _is_exact(rule)]
         if "/" in part.command.program and part.folders != (self._rules.folder,):
             return False  # `./x` is another program in another folder
-        return self._is_covered(part, rules) and self._protected_in(part) is None
+        return self._is_covered(part, rules) and self._protected_in(at) is None
 
     def _is_covered(self, part: Part, rules: Sequence[Rule]) -> bool:
         """Whether a rule allows a command. A rule allows a dangerous one only by naming what is dangerous about it, as
@@ -296,8 +298,13 @@ class _Line:
         real = self._rules.resolve(path, folder)
         return None if real is None or self._rules.protected(real, written=True) is not None else real
 
-    def _protected_in(self, part: Part) -> str | None:
-        """A protected name among its words or the files it writes."""
+    def _protected_in(self, at: int) -> str | None:
+        """A protected name among the words of a part or the files it writes."""
+        if at not in self._protected:
+            self._protected[at] = self._find_protected(self._parts[at])
+        return self._protected[at]
+
+    def _find_protected(self, part: Part) -> str | None:
         words = part.command.words[1:] if part.command is not None else ()
         texts = [word.text or "" for word in (*words, *(each.target for each in part.redirects if each.writes))]
         texts += [text.partition("=")[2] for text in texts if "=" in text]
@@ -329,7 +336,7 @@ class _Line:
             if part.command is None or (self._only_reads[at] and not self._in_background):
                 continue
             rule = rule_to_keep(self._kept_use(part), part.exact_words)
-            if rule is None or self._protected_in(part) is not None or (part.is_fed and _is_exact(rule)):
+            if rule is None or self._protected_in(at) is not None or (part.is_fed and _is_exact(rule)):
                 return ()
             rules[rule] = None
         return tuple(rules)

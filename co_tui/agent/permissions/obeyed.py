@@ -174,10 +174,15 @@ def _reached_by_link(real: Path, root: Path, home: Path) -> str | None:
 
 def _linked(folder: str, names: Collection[str], real: Path, root: Path) -> Iterator[str]:
     """The names in a folder that are links to `real` or above it, but not to all of `root`."""
-    with suppress(OSError), os.scandir(folder) as entries:
-        present = {entry.name for entry in islice(entries, MOST_LISTED)}
+    try:
+        with os.scandir(folder) as entries:
+            present = {entry.name for entry in islice(entries, MOST_LISTED)}
         if len(present) < MOST_LISTED:  # in a large folder it is faster to look for each name
             names = [name for name in names if name.partition("/")[0] in present]
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError:
+        pass  # it cannot be listed, but names in it can be reached
     for name in names:
         with suppress(OSError):
             if stat.S_ISLNK(os.lstat(f"{folder}/{name}").st_mode):

@@ -53,6 +53,11 @@ class Rough:
         wait_until(lambda: any(each.get("id") == id and "method" not in each for each in self.got))
         return next(each for each in self.got if each.get("id") == id and "method" not in each)
 
+    def said(self) -> str:
+        """What came of the replies; they come in pieces."""
+        updates = [each["params"]["update"] for each in self.got if each.get("method") == "session/update"]
+        return "".join(each["content"]["text"] for each in updates if each["sessionUpdate"] == "agent_message_chunk")
+
     def leave(self) -> tuple[int, str]:
         """Close standard input, as an editor that dies; returns the exit code, and what was written for people."""
         self._writing.close()
@@ -98,7 +103,7 @@ def test_odd_lines_are_answered_and_a_dead_editor_leaves_a_whole_session(
 
     provider.script = [Reply(text="Half of it", open_end=True)]
     editor.send(22, "session/prompt", sessionId=first, prompt=[{"type": "text", "text": "Three"}])
-    wait_until(lambda: "Half" in json.dumps(editor.got))
+    wait_until(lambda: "Half of it" in editor.said())
     code, errors = editor.leave()
     assert (code, errors) == (0, "") and editor.got[-1] == {
         "jsonrpc": "2.0",
