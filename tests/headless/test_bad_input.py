@@ -4,8 +4,6 @@ import errno
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -70,11 +68,11 @@ def test_odd_arguments(here: Here, database: Path, arguments: list[str], code: i
 def test_bytes_in_a_real_command_line_and_folder(served: CliCommand, served_here: Here, provider: Provider) -> None:
     folder = os.fsencode(served.cwd) + b"/caf\xe9"
     os.mkdir(folder)  # noqa: PTH102  a name of bytes
-    command = [sys.executable, "-m", "co_tui", "run", "--json", "-p", b"say \xff"]
-    done = subprocess.run(command, capture_output=True, env=served.environ, cwd=folder)
-    assert (done.returncode, done.stderr) == (0, b"")
+    served.cwd = Path(os.fsdecode(folder))
+    done = served("run", "--json", "-p", os.fsdecode(b"say \xff"))
+    assert (done.code, done.err) == (0, "")
     assert provider.requests[0]["messages"][-1]["content"] == "say \ufffd"
-    assert json.loads(done.stdout.splitlines()[0])["payload"]["cwd"].endswith("caf\\xe9")
+    assert done.objects[0]["payload"]["cwd"].endswith("caf\\xe9")
     os.chdir(folder)
     again = served_here("run", "--continue", "-p", "say \udcff")
     assert (again.code, again.err) == (0, "")

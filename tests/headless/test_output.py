@@ -104,6 +104,7 @@ def test_streams_that_are_closed_or_full(co_tui: CliCommand, command: str, code:
 
 
 def test_the_database_never_takes_the_place_of_a_closed_stream(served: CliCommand, here: Here) -> None:
-    shell = f"exec {sys.executable} -m co_tui run -p hello >&- 2>&- <&-"
-    assert subprocess.run(shell, shell=True, env=served.environ, cwd=served.cwd).returncode == 1
+    process = served.start_loaded("run", "-p", "hello", closed=["stdin", "stdout", "stderr"])
+    process.communicate(PATIENCE_S)
+    assert process.returncode == 1
     assert "ok," in here("doctor").out

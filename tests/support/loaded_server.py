@@ -18,17 +18,24 @@ LARGEST_REQUEST = 200_000
 LOADED = (
     "anyio._backends._asyncio",
     "co_tui.agent.models.open_model",
+    "co_tui.agent.wire.compatible",
     "co_tui.cli",
+    "co_tui.cli.arguments",
+    "co_tui.cli.cli_commands",
     "co_tui.headless.acp.acp_command",
     "co_tui.headless.compact_command",
     "co_tui.headless.run_command",
+    "co_tui.headless.sessions.sessions_command",
     "co_tui.session.session",
+    "co_tui.session.workplace.here.local_session",
     "co_tui.store.sqlite.migrations",
     "co_tui.store.sqlite.writer",
     "co_tui.ui.app",
     "co_tui.ui.start",
     "genai_prices.data",
+    "openai.resources.chat.chat",
     "openai.resources.chat.completions.completions",
+    "openai.resources.responses.responses",
     "pydantic_ai.models.openai",
     "pydantic_ai.providers.openai",
 )
@@ -94,14 +101,27 @@ def become(how: dict[str, Any]) -> None:
         stream = open(number, "w" if number else "r", encoding="utf-8", closefd=False)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
+        if name in how.get("closed", ()):
+            os.close(number)
+            setattr(sys, name, None)
+            setattr(sys, f"__{name}__", None)
 
 
 if __name__ == "__main__":
     for module in LOADED:
         importlib.import_module(module)
+    from co_tui.agent.model_messages import read_messages
+    from tests.support.made_once import make_once
+
+    make_once(now=True)
+    read_messages([])  # the library's description of messages is made when it is first used
     set_constants(LIMITS)
     gc.freeze()
-    become(serve(socket.socket(fileno=int(sys.argv[1]))))
-    from co_tui.__main__ import main
+    how = serve(socket.socket(fileno=int(sys.argv[1])))
+    become(how)
+    if "code" in how:
+        exec(how["code"], {})
+    else:
+        from co_tui.__main__ import main
 
-    sys.exit(main())
+        sys.exit(main())

@@ -26,7 +26,10 @@ _rules: dict[Any, Any] = {}
 _described: dict[Any, Any] = {}
 
 
-def make_once() -> None:
+def make_once(*, now: bool = False) -> None:
+    """From here on; with `now`, the database is there for all processes that are forked from this one."""
+    if now:
+        _new_database()
     migrations.migrate = _migrate_or_copy
     Stylesheet._parse_rules = _parse_once
     _function_schema.function_schema = _describe_once
