@@ -4,7 +4,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
-import textwrap
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
@@ -18,6 +18,7 @@ from co_tui.agent.library_internals import CHECKED, IMPORTED, INHERITED, INTERNA
 
 OURS = Path(co_tui.__file__).parent
 LIBRARIES = ("pydantic_ai", "pydantic_ai_harness")
+FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 NOT_LISTED = "host"
 """The folder whose private names are not in the list."""
 
@@ -47,10 +48,9 @@ def test_an_imported_name_is_here_without_its_underscore() -> None:
 
 
 def test_no_other_file_imports_a_private_name() -> None:
-    others = [file for file in OURS.rglob("*.py") if NOT_LISTED not in file.parts]
-    found = {
-        str(file.relative_to(OURS)): list(_imported(ast.parse(file.read_text(encoding="utf-8")))) for file in others
-    }
+    texts = {file: file.read_text(encoding="utf-8") for file in OURS.rglob("*.py") if NOT_LISTED not in file.parts}
+    users = {file: text for file, text in texts.items() if any(library in text for library in LIBRARIES)}
+    found = {str(file.relative_to(OURS)): list(_imported(ast.parse(text))) for file, text in users.items()}
     assert found.pop("agent/library_internals.py") and {name: used for name, used in found.items() if used} == {}
 
 
@@ -83,22 +83,43 @@ def _inherited_names(ours: type) -> Iterator[tuple[str, str]]:
             for name in _private_names(base):
                 theirs.setdefault(name, f"{base.__module__}:{base.__name__}")
     if theirs:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(ours)))
+        tree = _definition(ours)
         used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-        used |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+        used |= {node.name for node in ast.walk(tree) if isinstance(node, FUNCTION)}
         yield from ((theirs[name], name) for name in used & theirs.keys())
 
 
 @cache
 def _private_names(owner: type) -> frozenset[str]:
     """Of the class itself, and of its instances as far as its methods set them."""
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(owner)))
-    except OSError:  # made at run time
-        tree = ast.parse("")
-    stored = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+    stored = (
+        node
+        for node in ast.walk(_definition(owner))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    )
     known = (*vars(owner), *vars(owner).get("__annotations__", ()), *(node.attr for node in stored))
     return frozenset(name for name in known if _is_private(name))
+
+
+def _definition(owner: type) -> ast.AST:
+    """The class as it is written; nothing for one that is made at run time."""
+    return _classes(owner.__module__).get(owner.__qualname__, ast.Module([], []))
+
+
+@cache
+def _classes(module: str) -> dict[str, ast.ClassDef]:
+    """The classes of a module by their qualified names; parsed once, which takes longest."""
+    return dict(_classes_in(ast.parse(inspect.getsource(sys.modules[module])), ""))
+
+
+def _classes_in(node: ast.AST, above: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef):
+            yield above + child.name, child
+            yield from _classes_in(child, f"{above}{child.name}.")
+        elif isinstance(child, ast.stmt):
+            name = f"{above}{child.name}.<locals>." if isinstance(child, FUNCTION) else above
+            yield from _classes_in(child, name)
 
 
 def _is_private(name: str) -> bool:

@@ -28,8 +28,8 @@ from tests.support.waiting import HANGING_S, PATIENCE_S, wait_until
 
 SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
 WINDOW_TOKENS = 1024
-TURNS = drawn(9)
-"""Enough for two compactions. The small model reads seventy tokens a second: more belongs to a long run."""
+TURNS = drawn(5)
+"""Enough for a compaction. The small model reads seventy tokens a second: more belongs to a long run."""
 
 
 def talked(served: CliCommand, provider: Provider) -> str:

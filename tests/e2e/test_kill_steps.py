@@ -4,8 +4,6 @@ Every other moment is covered by `tests/session/turns/test_killed.py`, on logs t
 """
 
 import asyncio
-import subprocess
-import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -13,9 +11,17 @@ from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import YES, Person, log_of
+from tests.support.command import CliCommand
 from tests.support.killed import check_finished, check_waits_or_is_closed, environment_of, statuses
 from tests.support.killing import RAN, MarkingTools
+from tests.support.waiting import PATIENCE_S
 
+KILLING = """
+from pathlib import Path
+from tests.support.killing import work_until_killed
+
+work_until_killed(Path(how["root"]), how["kills"])
+"""
 INTERRUPTED = ["interrupted"]
 MAIN = {
     "main-reply": [*INTERRUPTED, *INTERRUPTED, *INTERRUPTED],
@@ -38,9 +44,10 @@ PARALLEL = "parallel-question"
 """Two delegates at once: either may be the first to ask, and the kill stops the other before its question."""
 
 
-def test_at_each_step_it_comes_back_as_a_question_or_as_interrupted(tmp_path: Path) -> None:
+def test_at_each_step_it_comes_back_as_a_question_or_as_interrupted(co_tui: CliCommand, tmp_path: Path) -> None:
     kills = [*MAIN, *DELEGATE, PARALLEL]
-    subprocess.run([sys.executable, "-m", "tests.support.killing", str(tmp_path), *kills], check=True, timeout=600)
+    process = co_tui.start_loaded(code=KILLING, root=str(tmp_path), kills=kills)
+    assert process.communicate(4 * PATIENCE_S) == ("", "") and process.returncode == 0
     asyncio.run(_opened_again(tmp_path, kills))
 
 

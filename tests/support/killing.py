@@ -1,13 +1,12 @@
-"""Run as a program: for each step a child process works on a session until it kills itself there with SIGKILL.
+"""Run in a process of its own: for each step a child works on a session until it kills itself there with SIGKILL.
 
-Imports are paid for once; each child is a fork of this process before it has any thread.
+Each child is a fork of that process before it has any thread.
 """
 
 import asyncio
 import os
 import signal
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +75,7 @@ async def work(home: Path, scenario: str, step: str) -> None:
     await session.submit(PROMPT)
 
 
-def main(root: Path, *kills: str) -> None:
+def work_until_killed(root: Path, kills: Sequence[str]) -> None:
     for each in kills:
         home = root / each
         home.mkdir()
@@ -86,7 +85,3 @@ def main(root: Path, *kills: str) -> None:
             os._exit(1)  # it should have been killed
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL, f"{each}: {status}"
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:])

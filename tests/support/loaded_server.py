@@ -120,7 +120,7 @@ if __name__ == "__main__":
     how = serve(socket.socket(fileno=int(sys.argv[1])))
     become(how)
     if "code" in how:
-        exec(how["code"], {})
+        exec(how["code"], {"how": how})
     else:
         from co_tui.__main__ import main
 

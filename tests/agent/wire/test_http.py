@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import resource
 import socket
 import threading
@@ -161,16 +162,24 @@ async def test_the_embedded_model_s_process_gets_no_key(tmp_path: Path) -> None:
 
 UNBOUNDED = {"urllib.request", "http.client", "httpx", "requests", "aiohttp", "urllib3", "socket"}
 CLIENTS = {"AsyncClient", "Client", "create_async_httpx2_client", "create_async_http_client", "stream", "get", "post"}
+IMPORT = re.compile(r"^\s*(?:from \S+ )?import (?:\([^)]*\)|.*)", re.MULTILINE)
 SERVERS = {"serve_command.py", "page_server.py", "open_page.py"}
 """They serve, and send no requests."""
 
 
 def test_the_wire_is_the_only_way_out() -> None:
     """Nothing else opens a connection, so that the limits on size, time and redirects hold for all of them."""
-    sources = {file: ast.parse(file.read_text()) for file in Path(co_tui.__file__).parent.rglob("*.py")}
+    sources = {file: file.read_text() for file in Path(co_tui.__file__).parent.rglob("*.py")}
     assert len(sources) > 100
-    found = {file.name for file, tree in sources.items() if any(map(_reaches_out, ast.walk(tree)))}
+    naming = {file: ast.parse(text) for file, text in sources.items() if _may_reach_out(text)}
+    found = {file.name for file, tree in naming.items() if any(map(_reaches_out, ast.walk(tree)))}
     assert found - SERVERS == {"http.py"}
+
+
+def _may_reach_out(text: str) -> bool:
+    """By the words of its imports; to parse all files takes seconds."""
+    imported = {word for statement in IMPORT.findall(text) for word in re.findall(r"\w+", statement)}
+    return not imported.isdisjoint({"httpx2", *CLIENTS, *(each.partition(".")[0] for each in UNBOUNDED)})
 
 
 def _reaches_out(node: ast.AST) -> bool:

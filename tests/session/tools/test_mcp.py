@@ -23,14 +23,13 @@ from tests.support.approving import Person
 from tests.support.mcp_talk import Talk, calls, lives, odd
 from tests.support.waiting import PATIENCE_S, next_fact, until
 
-TIME = McpServer(command=sys.executable, args=("-m", "mcp_server_time", "--local-timezone", "UTC"))
+TIME = McpServer(
+    command=sys.executable,
+    args=("-m", "mcp_server_time", "--local-timezone", "UTC"),
+    start_timeout_s=PATIENCE_S,
+    timeout_s=PATIENCE_S,
+)
 NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"}
-
-
-@pytest.fixture(autouse=True)
-def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where many programs run, a server may need longer to start than a person would wait for it."""
-    monkeypatch.setattr(servers, "START_WAIT_S", 60.0)
 
 
 async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -> None:
