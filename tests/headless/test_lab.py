@@ -12,6 +12,7 @@ from co_tui.context.measure.count import Window
 from co_tui.exchange.openai_format import load
 from co_tui.headless.lab_jobs import Progress, Replays, run_in_processes
 from tests.context.request.test_pipeline import LOADED
+from tests.lab.test_policy_paths import FAILING
 from tests.support.here import Here
 
 
@@ -33,11 +34,14 @@ def talks(tmp_path: Path) -> Path:
 
 
 def test_several_processes_give_the_same_results_in_the_same_order(here: Here, talks: Path, tmp_path: Path) -> None:
-    options = ["lab", "--input", str(talks), "--policy", "copilot", "--policy", "balanced", "--window", "600", "--json"]
+    (here.cwd / "mine.py").write_text(FAILING)
+    policies = ["--policy", "copilot", "--policy", "./mine.py"]
+    options = ["lab", "--input", str(talks), *policies, "--window", "600", "--json"]
     one = here(*options, "--dump", str(tmp_path / "one"))
     two = here(*options, "--dump", str(tmp_path / "two"), "--jobs", "2")
     assert one.code == two.code == 0 and one.out == two.out
-    assert [row["policy"] for row in two.objects] == ["copilot", "balanced"]
+    assert [row["policy"] for row in two.objects] == ["copilot", "mine.py"]
+    assert two.err.count("balanced decided where it failed.") == 1
 
     def dumped(name: str) -> dict[str, str]:
         folder = tmp_path / name

@@ -164,7 +164,8 @@ async def test_no_policy_breaks_an_invariant_on_real_conversations(window: int) 
                 tally.add(request)
         assert tally.breaches == 0, name
     assert tallies["off"].shares()["details_in_context_share"] == 1.0
-    assert tallies["balanced"].total_tokens < tallies["off"].total_tokens
+    balanced, off = tallies["balanced"], tallies["off"]
+    assert balanced.total_tokens < off.total_tokens or off.peak_tokens < window / 2
 
 
 def errors_on_real_counts() -> list[float]:

@@ -20,7 +20,3 @@ def test_a_policy_by_path_is_replayed_and_its_failure_reported_once(here: Here, 
     assert sorted(folder.name for folder in dump.iterdir()) == ["codex", "mine.py"]
     assert done.err.count("The policy mine.py returned nonsense: 1000000 is not an index") == 1
     assert "balanced decided where it failed." in done.err
-    spread = here(
-        "lab", "--input", str(file), "--window", "500", "--policy", "./mine.py", "--policy", "codex", "--jobs=2"
-    )
-    assert spread.err.count("balanced decided where it failed.") == 1
