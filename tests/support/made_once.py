@@ -1,4 +1,5 @@
-"""What is the same in every test is made once a process: a new database, descriptions of tools, parsed style sheets.
+"""What is the same in every test is made once a process: a new database, descriptions of tools, parsed style
+sheets, the parser of the command line.
 
 Each is made by the code that makes it for a user; the next time it is taken from where the first was kept.
 """
@@ -16,6 +17,7 @@ from typing import Any
 from pydantic_ai import _function_schema
 from textual.css.stylesheet import Stylesheet
 
+from co_tui.cli import arguments
 from co_tui.store.file_lock import file_lock
 from co_tui.store.sqlite import migrations
 
@@ -27,9 +29,11 @@ _described: dict[Any, Any] = {}
 
 
 def make_once(*, now: bool = False) -> None:
-    """From here on; with `now`, the database is there for all processes that are forked from this one."""
+    """From here on; with `now`, what takes longest is there for all processes that are forked from this one."""
+    arguments._parser = cache(arguments._parser)
     if now:
         _new_database()
+        arguments._parser()
     migrations.migrate = _migrate_or_copy
     Stylesheet._parse_rules = _parse_once
     _function_schema.function_schema = _describe_once
