@@ -141,6 +141,7 @@ def test_a_file_named_like_an_option_is_never_one(folder: Path) -> None:
         ("echo x > ../b.py", []),
         ("echo x > .git/hooks/pre-commit", []),
         ("cp x .git/hooks/pre-commit", []),
+        ("pytest && cp x .git/hooks/pre-commit", []),
         ("python -c '\nprint(1)'", []),
     ],
 )  # fmt: skip
