@@ -1,5 +1,4 @@
-"""What is the same in every test is made once a process: a new database, descriptions of tools, parsed style
-sheets, the parser of the command line.
+"""What is the same in every test is made once a process: a new database, descriptions of tools, parsed style sheets.
 
 Each is made by the code that makes it for a user; the next time it is taken from where the first was kept.
 """
@@ -17,7 +16,6 @@ from typing import Any
 from pydantic_ai import _function_schema
 from textual.css.stylesheet import Stylesheet
 
-from co_tui.cli import arguments
 from co_tui.store.file_lock import file_lock
 from co_tui.store.sqlite import migrations
 
@@ -30,10 +28,8 @@ _described: dict[Any, Any] = {}
 
 def make_once(*, now: bool = False) -> None:
     """From here on; with `now`, what takes longest is there for all processes that are forked from this one."""
-    arguments._parser = cache(arguments._parser)
     if now:
         _new_database()
-        arguments._parser()
     migrations.migrate = _migrate_or_copy
     Stylesheet._parse_rules = _parse_once
     _function_schema.function_schema = _describe_once
