@@ -120,7 +120,7 @@ async def test_what_was_undone_is_not_compacted_again_at_once(home: Path, provid
     provider.window = 3_000
     async with talking(home, provider) as session:
         while not successes(session):
-            await talk(session, 1)
+            await talk(session, 1, words=90)
             await session.settle(5)
         await session.edits.undo()
         await session.submit("hm")

@@ -190,7 +190,7 @@ TREES = st.lists(
 )
 
 
-@settings(max_examples=drawn(5), deadline=None, derandomize=True)
+@settings(max_examples=drawn(3), deadline=None, derandomize=True)
 @given(tree=TREES, stops=st.booleans())
 def test_any_tree_of_delegations_is_kept_apart_and_replays(tree: list[tuple[str, str, list[str]]], stops: bool) -> None:
     with tempfile.TemporaryDirectory() as place:
