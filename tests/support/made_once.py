@@ -1,4 +1,5 @@
-"""What is the same in every test is made once a process: a new database, descriptions of tools, parsed style sheets.
+"""What is the same in every test is made once a process: a new database, descriptions of tools, parsed style sheets,
+prices of models.
 
 Each is made by the code that makes it for a user; the next time it is taken from where the first was kept.
 """
@@ -13,6 +14,7 @@ from tempfile import TemporaryDirectory
 from types import FunctionType
 from typing import Any
 
+from genai_prices.types import Provider as PricedProvider
 from pydantic_ai import _function_schema
 from textual.css.stylesheet import Stylesheet
 
@@ -22,8 +24,10 @@ from co_tui.store.sqlite import migrations
 _migrate = migrations.migrate
 _parse = Stylesheet._parse_rules
 _describe = _function_schema.function_schema
+_find_model = PricedProvider.find_model
 _rules: dict[Any, Any] = {}
 _described: dict[Any, Any] = {}
+_models: dict[Any, Any] = {}
 
 
 def make_once(*, now: bool = False) -> None:
@@ -33,6 +37,7 @@ def make_once(*, now: bool = False) -> None:
     migrations.migrate = _migrate_or_copy
     Stylesheet._parse_rules = _parse_once
     _function_schema.function_schema = _describe_once
+    PricedProvider.find_model = _find_model_once
 
 
 def _migrate_or_copy(connection: sqlite3.Connection, path: Path, *how: Any) -> None:
@@ -75,6 +80,13 @@ def _describe_once(function: Callable[..., Any], *generator: Any, **more: Any) -
         json_schema=copy.deepcopy(known.json_schema),
         return_schema=copy.deepcopy(known.return_schema),
     )
+
+
+def _find_model_once(provider: PricedProvider, name: str, *, all_providers: Any = None) -> Any:
+    key = (id(provider), name, all_providers is None)
+    if key not in _models:
+        _models[key] = provider, _find_model(provider, name, all_providers=all_providers)
+    return _models[key][1]
 
 
 def _looks_of(function: FunctionType) -> object:

@@ -20,7 +20,7 @@ ODD = Path(__file__).parent / "odd_mcp_server.py"
 
 
 def odd(*arguments: str, start_timeout_s: float = PATIENCE_S, **settings: Any) -> McpServer:
-    program = {"command": sys.executable, "args": (str(ODD), *arguments)}
+    program = {"command": sys.executable, "args": ("-S", str(ODD), *arguments)}
     return McpServer(**program, start_timeout_s=start_timeout_s, **settings)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.agent.models.open_model import ModelConfig, open_model
-from co_tui.events import CompactionComplete
+from co_tui.events import CompactionComplete, Message
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
@@ -54,9 +54,23 @@ async def talking(home: Path, provider: Provider, **settings: Any) -> AsyncItera
 
 async def talk(session: Session, turns: int, words: int = 30) -> None:
     for n in range(turns):
-        number = session.state.turn + 1
-        prompt = f"Question {number}: what about function_{number}? " + "more words " * words
-        assert await session.submit(prompt) is Outcome.DONE, n
+        assert await session.submit(_question(session.state.turn + 1, words)) is Outcome.DONE, n
+
+
+async def fill(session: Session, turns: int, words: int = 30) -> None:
+    """A talk whose first and last turns are had; those between them are logged as the first was."""
+    await talk(session, 1, words)
+    asked, reply = (entry.message for entry in list(session.state.transcript)[-2:])
+    said: list[Message] = []
+    for number in range(session.state.turn + 1, session.state.turn + turns - 1):
+        prompt = {**asked["parts"][0], "content": _question(number, words)}
+        said += (Message(turn=number, message=each) for each in ({**asked, "parts": [prompt]}, dict(reply)))
+    await session._recorder.record(*said)
+    await talk(session, 1, words)
+
+
+def _question(number: int, words: int) -> str:
+    return f"Question {number}: what about function_{number}? " + "more words " * words
 
 
 async def use_window(session: Session, tokens: int) -> None:

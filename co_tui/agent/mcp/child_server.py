@@ -35,6 +35,8 @@ KEPT_BYTES: Final = 2_000
 """Of standard error: the end, which says why it failed."""
 GRACE_S: Final = 0.5
 """How long a server may take to exit by itself, and again after SIGTERM."""
+KILLED_S: Final = 10.0
+"""The longest wait for the exit of a killed server; without its exit status it would stay in the process table."""
 
 Received: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
 
@@ -80,10 +82,10 @@ class _Process(SubprocessStreamProtocol):
         super().process_exited()
         self.exited.set()
 
-    async def has_exited(self) -> bool:
-        """Whether it exits within the grace period."""
+    async def has_exited(self, within_s: float = GRACE_S) -> bool:
+        """Whether it exits within that time."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self.exited.wait(), GRACE_S)
+            await asyncio.wait_for(self.exited.wait(), within_s)
         return self.exited.is_set()
 
 
@@ -192,8 +194,11 @@ class ChildServer(ClientTransport):
         finally:
             _signal(process, signal.SIGKILL)
             self.exit_code = process.get_returncode()
-            process.close()
-            self.ended.set()
+            try:
+                await streams.has_exited(KILLED_S)
+            finally:
+                process.close()
+                self.ended.set()
 
 
 def _signal(process: asyncio.SubprocessTransport, number: int) -> None:

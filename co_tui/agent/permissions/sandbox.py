@@ -65,19 +65,22 @@ class Sandbox(Record):
     def arguments(self, writable: Path) -> tuple[str, ...]:
         """Further bubblewrap arguments: hide keys and our own folders, allow writing to `writable` if it exists."""
         ours = (self.paths.data, self.paths.config, self.paths.state)
-        hidden = [each for path in (*(self.home / name for name in HIDDEN_IN_HOME), *ours) for each in self._mask(path)]
+        folder = self.folder.resolve()
+        paths = (*(self.home / name for name in HIDDEN_IN_HOME), *ours)
+        hidden = [each for path in paths for each in _mask(path, folder)]
         skills = ("--ro-bind-try", str(self.paths.skills), str(self.paths.skills))
         kept = ("--bind-try", str(writable), str(writable))
         # Tools cannot write to their cache in the user's home.
         return (*hidden, *skills, *kept, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
 
-    def _mask(self, path: Path) -> tuple[str, ...]:
-        """Hide a file or folder, links resolved."""
-        with contextlib.suppress(OSError, RuntimeError):
-            path = path.resolve(strict=True)
-            if not self.folder.resolve().is_relative_to(path):
-                return ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
-        return ()
+
+def _mask(path: Path, folder: Path) -> tuple[str, ...]:
+    """Hide a file or folder, links resolved, unless `folder` is in it."""
+    with contextlib.suppress(OSError, RuntimeError):
+        path = path.resolve(strict=True)
+        if not folder.is_relative_to(path):
+            return ("--tmpfs", str(path)) if path.is_dir() else ("--ro-bind", "/dev/null", str(path))
+    return ()
 
 
 def sandbox_label(kind: str) -> str:

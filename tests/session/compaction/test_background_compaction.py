@@ -24,7 +24,7 @@ from tests.support.compacting import (
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
-from tests.support.talks import GOOD, MODEL, compactions, talk, talking
+from tests.support.talks import GOOD, MODEL, compactions, fill, talk, talking
 from tests.support.waiting import HANGING_S, next_fact
 
 pytestmark = pytest.mark.usefixtures("long_answers")
@@ -34,12 +34,12 @@ async def test_it_runs_during_the_turn_and_no_one_waits(home: Path, provider: Pr
     provider.window = 3_000
     provider.summary = Reply(text=GOOD.text, wait_s=0.15)
     async with talking(home, provider) as session:
-        await talk(session, 25)
+        await talk(session, 9, words=120)
         done = [each for each in compactions(session.state) if each.success]
         assert done and all(each.trigger == "background" for each in done)
         starts = facts(list(session.state.timeline), CompactionStart)
         assert all(not start.blocks and start.messages for start in starts)
-        assert len(session.state.transcript) == 50
+        assert len(session.state.transcript) == 18
         assert replayed(home, session.id) == session.state
 
 
@@ -49,7 +49,7 @@ async def test_what_was_said_meanwhile_follows_word_for_word(home: Path, provide
         written = threading.Event()
         provider.summary = Reply(text=GOOD.text, until=written)
         while session.state.compacting is None:
-            await talk(session, 1)
+            await talk(session, 1, words=120)
         provider.default = Reply(text="short", prompt_tokens=2_600, completion_tokens=2)
         await session.submit("said while it was being summarised")
         written.set()
@@ -64,7 +64,7 @@ async def test_one_that_is_just_being_applied_still_counts_as_under_way(home: Pa
         written = threading.Event()
         provider.summary = Reply(text=GOOD.text, until=written)
         while session.state.compacting is None:
-            await talk(session, 1)
+            await talk(session, 1, words=120)
         listener = session.events()
         written.set()
         await next_fact(listener, MemoryWritten)  # the first step of applying it
@@ -83,7 +83,7 @@ async def test_at_the_second_mark_the_request_waits_for_what_runs_in_the_backgro
     provider.summary = Reply(text=GOOD.text, until=written)
     async with talking(home, provider) as session:
         while session.state.compacting is None:
-            await talk(session, 1)
+            await talk(session, 1, words=120)
         listener = session.events()
         turn = asyncio.create_task(session.submit("a long one " + "more words " * 250))
         await next_fact(listener, CompactionWait)
@@ -101,7 +101,7 @@ async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, pr
         provider.summary = Reply(text=GOOD.text, wait_s=HANGING_S)
         async with talking(home / change, provider, buffer_exhaustion_threshold=1.0) as session:
             while session.state.compacting is None:
-                await talk(session, 1)
+                await talk(session, 1, words=120)
             if change == "clear":
                 await session.edits.clear()
                 assert not session.state.history
@@ -118,7 +118,7 @@ async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, pr
 async def test_a_background_failure_is_an_event_and_not_tried_again_at_once(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     async with talking(home, provider, hooks={"preCompact": (HookEntry("echo 'not now' >&2; exit 2"),)}) as session:
-        await talk(session, 12)
+        await fill(session, 12)
         failed = [each for each in compactions(session.state) if not each.success]
         assert failed and "not now" in failed[0].error
         assert len(failed) < 8
@@ -128,7 +128,7 @@ async def test_a_background_failure_is_an_event_and_not_tried_again_at_once(home
 async def test_co_cli_slides_its_window_live(home: Path, provider: Provider) -> None:
     settings = {"compaction": "window", "summary_form": "marker", "max_history_messages": 10}
     async with talking(home, provider, policy="co-cli", **settings) as session:
-        await talk(session, 6)
+        await fill(session, 6)
         (done,) = [each for each in compactions(session.state) if each.success]
         assert done.trigger == "window"
         assert any(text.startswith("[Summary of ") for text in texts(session.state))
@@ -137,7 +137,7 @@ async def test_co_cli_slides_its_window_live(home: Path, provider: Provider) -> 
 async def test_cowagent_trims_turns_and_writes_the_memory(home: Path, provider: Provider) -> None:
     settings = {"compaction": "turns", "summary_form": "prompt", "agent_max_context_turns": 4}
     async with talking(home, provider, policy="cowagent", **settings) as session:
-        await talk(session, 6)
+        await fill(session, 6)
         await session.settle(5)
         done = [each for each in compactions(session.state) if each.success]
         assert done and done[0].trigger == "turns"
@@ -165,7 +165,7 @@ async def test_the_user_may_be_asked_first(home: Path, provider: Provider) -> No
     provider.window = 3_000
     person = Person(may=False)
     async with talking(home, provider, compaction_asks="on", questions=person) as session:
-        await talk(session, 16)
+        await fill(session, 16)
         assert person.asked and person.asked[0].trigger in ("background", "blocking")
         assert not [each for each in compactions(session.state) if each.success]
 
@@ -186,7 +186,7 @@ async def test_a_summary_can_be_edited_before_it_is_applied(home: Path, provider
 async def test_compaction_can_be_held_to_the_end_of_the_turn(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     async with talking(home, provider, compaction_waits="turn") as session:
-        await talk(session, 12)
+        await fill(session, 12)
         await session.settle(5)
         order = [event.type for event in session.state.timeline]
         for place, kind in enumerate(order):

@@ -21,9 +21,10 @@ from tests.support.compacting import (
     texts,
 )
 from tests.support.environments import facts
+from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
-from tests.support.talks import GOOD, MODEL, compactions, talk, talking, use_window
+from tests.support.talks import GOOD, MODEL, compactions, fill, talk, talking, use_window
 from tests.support.waiting import HANGING_S, PATIENCE_S, next_fact, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
@@ -202,7 +203,7 @@ async def test_a_passing_failure_is_tried_again(home: Path, provider: Provider) 
 
 async def test_the_summary_request_always_fits_its_model(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 12, words=400)
+        await fill(session, 12, words=400)
         provider.real_window = 2_500
         await use_window(session, 2_500)
         done = await session.compact()
@@ -248,7 +249,7 @@ async def test_cancelling_while_it_waits_to_try_again_stops_at_once(home: Path, 
 async def test_cancelling_at_any_moment_of_a_refusal_stops_at_once(home: Path, provider: Provider) -> None:
     async with talking(home, provider, backoff_s=HANGING_S) as session:
         await talk(session, 3)
-        for steps in (*range(30), *range(30)):
+        for steps in range(drawn(30)):
             asked = provider.answered
             provider.summaries = [Reply(status=503, body="busy")]
             running = asyncio.create_task(session.compact())

@@ -24,7 +24,7 @@ from tests.support.compacting import (
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
-from tests.support.talks import GOOD, compactions, talk, talking, use_window
+from tests.support.talks import GOOD, compactions, fill, talk, talking, use_window
 from tests.support.waiting import HANGING_S, PATIENCE_S, next_fact, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
@@ -121,7 +121,7 @@ async def test_a_wait_that_ends_without_a_compaction_is_reported_as_over(home: P
 
 async def test_what_a_cancelled_summary_took_is_counted(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 12, words=400)
+        await fill(session, 12, words=400)
         await use_window(session, 2_500)
         provider.summaries = [GOOD, Reply(text=GOOD.text, wait_s=HANGING_S)]
         running = asyncio.create_task(session.compact())

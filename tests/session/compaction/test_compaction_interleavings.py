@@ -178,7 +178,7 @@ CHANGED_WHILE_A_TURN_REPORTS = [
 """The window changes while the stopped turn measures for the last time: its report comes after the change."""
 
 
-@settings(max_examples=drawn(10), deadline=None)
+@settings(max_examples=drawn(4), deadline=None)
 @example(CHANGED_WHILE_A_TURN_REPORTS)
 @given(STEPS)
 def test_whatever_comes_together_the_session_is_whole_and_the_gauge_true(steps: list[tuple[Any, int]]) -> None:

@@ -22,7 +22,7 @@ from tests.support.compacting import (
 )
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
-from tests.support.talks import MODEL, compactions, served_environment, talk, talking
+from tests.support.talks import MODEL, compactions, fill, served_environment, talk, talking
 from tests.support.waiting import HANGING_S, next_fact, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
@@ -66,7 +66,7 @@ async def test_two_summaries_are_both_brought_up_to_date(home: Path, provider: P
 
 async def test_a_summary_alone_is_not_compacted_again(home: Path, provider: Provider) -> None:
     async with talking(home, provider, tools=[look], keep_recent_share=0.0) as session:
-        await talk(session, 6, words=200)
+        await fill(session, 6, words=200)
         await session.compact()
         provider.script = [*looking(6), TOO_MUCH]
         await session.submit("look six times at the function please")
@@ -100,7 +100,7 @@ async def test_plain_texts_over_the_budget_are_left_alone(home: Path, provider: 
 
 async def test_memory_pressure_is_relieved_once_not_after_every_turn(home: Path, provider: Provider) -> None:
     async with talking(home, provider, memory_limit_mb=1) as session:
-        await talk(session, 6)
+        await fill(session, 6)
         assert len([done for done in compactions(session.state) if done.trigger == "memory_pressure"]) == 1
 
 
@@ -120,7 +120,7 @@ async def test_what_was_undone_is_not_compacted_again_at_once(home: Path, provid
     provider.window = 3_000
     async with talking(home, provider) as session:
         while not successes(session):
-            await talk(session, 1)
+            await talk(session, 1, words=90)
             await session.settle(5)
         await session.edits.undo()
         await session.submit("hm")
@@ -141,7 +141,7 @@ async def test_a_compaction_that_would_make_it_larger_is_refused(home: Path, pro
 async def test_compaction_is_held_only_as_long_as_the_request_fits(home: Path, provider: Provider) -> None:
     provider.window = 6_000
     async with talking(home, provider, tools=[look], compaction_waits="turn") as session:
-        await talk(session, 6)
+        await fill(session, 6)
         provider.script = [Reply(text="", prompt_tokens=-1, tool=reply.tool) for reply in looking(20)]
         await session.submit("look twenty times")
         await session.settle(5)
@@ -163,7 +163,7 @@ async def test_a_summariser_that_cannot_be_opened_gives_way_and_no_secret_is_rep
 
     environment.open_model = open_model
     async with talking(home, provider, environment=environment) as session:
-        await talk(session, 16)
+        await fill(session, 16)
         await session.settle(5)
         done = compactions(session.state)[-1]
         assert done.success and done.summarised_by == "offline"
@@ -179,7 +179,7 @@ async def test_a_model_can_be_switched_with_compaction_while_a_turn_runs(home: P
         opens = {MODEL: environment.open_model, "openai-chat:small": other.open_model}
         environment.open_model = lambda name: opens[name](name)
         session = await Session.start(environment, MODEL)
-        await talk(session, 12)
+        await fill(session, 12)
         provider.script = [Reply(text="wait " * 20, delay_s=0.05, tool=("look", "{}"))]
         listener = session.events()
         turn = asyncio.create_task(session.submit("look at the function"))

@@ -20,7 +20,7 @@ from co_tui.session.turns.turn import Turn
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
-from tests.support.talks import MODEL, compactions, served_environment, talk, talking, use_window
+from tests.support.talks import MODEL, compactions, fill, served_environment, talk, talking, use_window
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -36,7 +36,7 @@ async def test_switching_to_a_smaller_window_asks_then_compacts_with_the_old_mod
         opens = {MODEL: environment.open_model, "openai-chat:small": other.open_model}
         environment.open_model = lambda name: opens[name](name)
         session = await Session.start(environment, MODEL)
-        await talk(session, 12)
+        await fill(session, 12)
         with pytest.raises(WindowTooSmall, match="Compact first"):
             await session.switcher.switch_model("openai-chat:small")
         assert session.state.model == MODEL
@@ -60,7 +60,7 @@ async def test_memory_pressure_lets_go_of_what_left_the_context_and_undo_brings_
         await talk(session, 3, words=2_000)
         said, history = list(session.state.transcript), list(session.state.history)
         await session.switcher.apply_settings(session.settings.but(memory_limit_mb=1))
-        await talk(session, 40)
+        await talk(session, 12)
         packed = [entry for entry in session.state.transcript if isinstance(entry.message, PackedMessage)]
         assert packed and list(session.state.transcript)[: len(said)] == said, "nothing of it is another now"
         assert replayed(home, session.id) == session.state
@@ -92,7 +92,7 @@ async def test_the_model_may_ask_for_it(home: Path, provider: Provider) -> None:
 async def test_automatic_summaries_can_have_a_model_of_their_own(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     async with talking(home, provider, summarization_model="openai-chat:other") as session:
-        await talk(session, 12)
+        await fill(session, 12)
         await session.settle(5)
         assert any(each.summarised_by == "openai-chat:other" for each in compactions(session.state))
         assert (await session.compact()).summarised_by == MODEL, "on demand the primary model writes"
@@ -141,7 +141,7 @@ async def test_when_fixed_parts_fill_the_window_it_says_so_instead_of_compacting
     home: Path, provider: Provider
 ) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 6)
+        await fill(session, 6)
         await session.edits.pin([entry.ref for entry in session.state.history])
         usage = session.state.usage
         assert usage is not None

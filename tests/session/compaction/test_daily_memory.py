@@ -20,7 +20,7 @@ from co_tui.store.notes.memory_text import MemoryEntry
 from tests.support.compacting import TOO_MUCH, look, looking, successes, texts
 from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.provider import Provider, Reply
-from tests.support.talks import GOOD, served_environment, talk, talking
+from tests.support.talks import GOOD, fill, served_environment, talk, talking
 
 TURNS = {"compaction": "turns", "summary_form": "prompt", "policy": "cowagent"}
 KEY = "sk-live-0123456789abcdef"
@@ -43,7 +43,7 @@ async def test_trimmed_turns_are_remembered_with_the_summary_that_joins_the_conv
     home: Path, provider: Provider
 ) -> None:
     async with talking(home, provider, **TURNS, agent_max_context_turns=4) as session:
-        await talk(session, 6)
+        await fill(session, 6)
         await session.settle(5)
         (done, *_) = successes(session)
         entry = remembered(home)[-1]
@@ -72,7 +72,7 @@ async def test_a_used_up_budget_is_remembered_when_turns_go_and_not_when_texts_s
 
 async def test_an_emergency_is_remembered_whatever_the_policy(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 6)
+        await fill(session, 6)
         provider.script = [TOO_MUCH] * 5
         await session.submit("can you hear me?")
         (entry,) = remembered(home)

@@ -8,13 +8,13 @@ import pytest
 from co_tui.session.turns.turn import Outcome
 from tests.support.compacting import TOO_MUCH
 from tests.support.provider import Provider
-from tests.support.talks import talk, talking
+from tests.support.talks import fill, talking
 
 
 @pytest.mark.usefixtures("long_answers")
 async def test_a_turn_that_fails_leaves_no_guessed_window_behind(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 12, words=100)
+        await fill(session, 12, words=100)
         answered_tokens = max(provider.counted)
         provider.script = [TOO_MUCH] * 20
         assert await session.submit("can you hear me?") is Outcome.FAILED

@@ -13,7 +13,7 @@ from co_tui.session.history.learned_limits import LIMITS_FILE, MOST_MODELS, REFU
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.provider import Provider, Reply
-from tests.support.talks import LONG, MODEL, served_environment, talk, talking
+from tests.support.talks import LONG, MODEL, fill, served_environment, talk, talking
 
 ASKED = RequestTarget("openai-chat:scripted", "http://localhost:1/v1")
 
@@ -128,7 +128,7 @@ def test_the_file_stays_small(tmp_path: Path) -> None:
 async def test_an_error_code_bricks_no_model(home: Path, provider: Provider) -> None:
     provider.default, provider.window = LONG, 32_000
     async with talking(home, provider) as session:
-        await talk(session, 14)
+        await fill(session, 14)
         provider.script = [refused_with("invalid params, context window exceeds limit (2013)")]
         assert await session.submit("and now?") is Outcome.DONE
         assert await session.submit("and later?") is Outcome.DONE
@@ -142,7 +142,7 @@ async def test_a_limit_below_what_was_answered_is_not_kept_but_the_turn_is_answe
 ) -> None:
     provider.default, provider.window = LONG, 32_000
     async with talking(home, provider) as session:
-        await talk(session, 14)
+        await fill(session, 14)
         answered = provider.counted[-1]
         provider.script = [refusal(answered // 2)]
         assert await session.submit("and now?") is Outcome.DONE
@@ -167,7 +167,7 @@ async def test_the_users_window_wins_and_a_longer_answer_lifts_what_was_learned(
     provider.default = LONG
     Limits(home / "state" / LIMITS_FILE).learn(RequestTarget(MODEL, provider.url), 1_000, "at most 1000 tokens")
     async with talking(home, provider, context_window=8_000) as session:
-        await talk(session, 8)
+        await fill(session, 8)
         assert session.history.governor.window == Window(tokens=8_000, known=True)
     assert not Limits(home / "state" / LIMITS_FILE).known(RequestTarget(MODEL, provider.url)).limit_tokens
 
@@ -176,10 +176,10 @@ async def test_a_size_refused_without_a_number_is_not_sent_again(home: Path, pro
     provider.default, provider.window, provider.refusal = LONG, 32_000, "413"
     provider.real_window = 2_500
     async with talking(home, provider) as session:
-        await talk(session, 40)
+        await talk(session, 16, words=60)
         sent_first, refused_first = len(provider.counted), provider.refused
     again = await Session.resume(served_environment(home, provider), session.id)
-    await talk(again, 25)
+    await talk(again, 8, words=60)
     await again.close()
     refused = [size for size in provider.counted if size > provider.real_window]
     assert refused == sorted(refused, reverse=True) and len(set(refused)) == len(refused), "never as long again"
@@ -190,7 +190,7 @@ async def test_a_size_refused_without_a_number_is_not_sent_again(home: Path, pro
 async def test_a_refused_summary_request_is_shortened_or_given_up(home: Path, provider: Provider, message: str) -> None:
     provider.default, provider.window = LONG, 32_000
     async with talking(home, provider, backoff_s=0.0) as session:
-        await talk(session, 8)
+        await fill(session, 8)
         provider.summaries = [refused_with(message)] * 3
         done = await session.compact()
         lengths = [len(json.dumps(request["messages"])) for request in provider.summary_requests]

@@ -21,7 +21,7 @@ from tests.support.compacting import texts
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply, count
 from tests.support.stores import replayed
-from tests.support.talks import GOOD, compactions, talk, talking
+from tests.support.talks import GOOD, compactions, fill, talk, talking
 from tests.support.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
@@ -60,7 +60,7 @@ async def test_co_cli_on_demand_leaves_its_two_messages_and_nothing_else(home: P
 async def test_co_cli_a_failing_summariser_gives_the_static_marker(home: Path, provider: Provider) -> None:
     provider.summary = BROKEN
     async with talking(home, provider, **under("co-cli", max_history_messages=10)) as session:
-        await talk(session, 6)
+        await fill(session, 6)
         (done,) = successes(session)
         assert done.summary == "" and done.summarised_by == "" and "rejected" in done.note and done.error == ""
         marker = f"[Earlier conversation trimmed — {len(done.replaced)} messages removed to stay within context budget]"
@@ -72,7 +72,7 @@ async def test_co_cli_a_failing_summariser_gives_the_static_marker(home: Path, p
 async def test_co_cli_c14_on_demand_nothing_changes_without_a_summary(home: Path, provider: Provider) -> None:
     provider.summary = BROKEN
     async with talking(home, provider, **under("co-cli")) as session:
-        await talk(session, 6)
+        await fill(session, 6)
         before = list(session.state.history)
         done = await session.compact()
         assert not done.success and not done.cancelled and list(session.state.history) == before
@@ -160,7 +160,7 @@ async def test_hooks_see_every_trigger_also_when_only_texts_are_kept(
 
 async def test_copilot_no_request_is_longer_than_the_longest_prompt(home: Path, provider: Provider) -> None:
     async with talking(home, provider, **under("copilot", max_prompt_tokens=1_200)) as session:
-        await talk(session, 10)
+        await fill(session, 10)
         assert facts(list(session.state.timeline), Truncation)
         assert session.state.usage is not None and session.state.usage.token_limit == 100_000
         assert max(count(request["messages"]) for request in provider.requests) <= 1_200 * 1.1
@@ -203,7 +203,7 @@ async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
 
     settings = under("cowagent", agent_max_context_turns=limit)
     async with talking(home, provider, tools=[look], **settings) as session:
-        await talk(session, 5)
+        await fill(session, 5)
         provider.script = [Reply(text="Let me", tool=("look", "{}"))]
         await talk(session, 1)
         before = list(session.state.history)
@@ -222,7 +222,7 @@ async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
 @pytest.mark.parametrize("policy", ["balanced", "co-cli", "inkeep", "copilot", "off"])
 async def test_other_policies_restore_the_exact_history(home: Path, provider: Provider, policy: str) -> None:
     async with talking(home, provider, **under(policy)) as session:
-        await talk(session, 6)
+        await fill(session, 6)
         environment, name, before = session._environment, session.id, list(session.state.history)
         await session.close()
         again = await Session.resume(environment, name)

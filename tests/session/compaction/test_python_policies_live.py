@@ -12,7 +12,7 @@ from tests.support.compacting import texts
 from tests.support.environments import facts
 from tests.support.provider import Provider
 from tests.support.stores import replayed
-from tests.support.talks import compactions, talk, talking
+from tests.support.talks import compactions, fill, talk, talking
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -25,7 +25,7 @@ def deciding(body: str) -> dict[str, Any]:
 async def test_it_summarises_what_the_policy_names(home: Path, provider: Provider) -> None:
     body = "return {'summarise': range(2, len(context.messages) - 1)} if len(context.messages) > 8 else None"
     async with talking(home, provider, **deciding(body)) as session:
-        await talk(session, 5)
+        await fill(session, 5)
         done = next(done for done in compactions(session.state) if done.success)
         assert done.summary and done.trigger == "blocking" and texts(session.state)[0].startswith("Question 1")
         assert any(text.startswith("[Summary of 6 earlier messages]") for text in texts(session.state))
@@ -35,7 +35,7 @@ async def test_it_summarises_what_the_policy_names(home: Path, provider: Provide
 async def test_what_it_drops_goes_without_a_request_for_a_summary(home: Path, provider: Provider) -> None:
     body = "return {'drop': range(2, len(context.messages) - 1)} if len(context.messages) > 8 else None"
     async with talking(home, provider, **deciding(body)) as session:
-        await talk(session, 5)
+        await fill(session, 5)
         (done,) = compactions(session.state)
         assert done.success and done.summary == "" and done.usage == {} and len(done.replaced) == 6
         assert any("6 messages removed" in text for text in texts(session.state))
@@ -54,7 +54,7 @@ async def test_a_policy_that_fails_is_reported_once_and_balanced_decides(home: P
     balanced = {name: getattr(LOADED["balanced"], name) for name in ("compacted_share", "summary_share")}
     made = deciding("return 1 / 0") | balanced | {"context_window": 3_000}
     async with talking(home, provider, **made) as session:
-        await talk(session, 22)
+        await fill(session, 22)
         failures = [each for each in facts(list(session.state.timeline), SessionError) if each.kind == "policy_failed"]
         assert [each.what for each in failures] == [
             "The policy mine.py failed: line 2: ZeroDivisionError: division by zero."

@@ -16,7 +16,7 @@ from tests.support.compacting import TOO_MUCH, texts
 from tests.support.environments import facts
 from tests.support.provider import REFUSALS, Provider, Reply
 from tests.support.stores import replayed, stored_events
-from tests.support.talks import served_environment, talk, talking
+from tests.support.talks import fill, served_environment, talk, talking
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -57,7 +57,7 @@ async def test_no_tool_runs_twice_when_the_request_with_its_result_is_refused(ho
         return "result " * 300
 
     async with talking(home, provider, tools=[count]) as session:
-        await talk(session, 8)
+        await fill(session, 8)
         provider.script = [Reply(text="Let me", tool=("count", "{}"))]
         provider.real_window = 3_000
         provider.refusal = "llama.cpp"
@@ -84,7 +84,7 @@ LAYERS = ("compacted", "retrying with at most", "turns, clipped", "cleared the c
 @pytest.mark.parametrize("refusals", [1, 2, 3, 4, 8])
 async def test_each_refusal_brings_the_next_layer(home: Path, provider: Provider, refusals: int) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 12, words=100)
+        await fill(session, 12, words=100)
         said = len(session.state.transcript)
         provider.script = [TOO_MUCH] * refusals  # names no limit: all there is to learn is that it was too much
         outcome = await session.submit("can you hear me?")

@@ -1,6 +1,5 @@
 """Small windows, and models that count far more than we estimate: no thrash, no wasted summaries (C15)."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -20,35 +19,38 @@ from tests.context.request.test_pipeline import LOADED, asked
 from tests.context.request.test_pipeline import wordy as wordy_turns
 from tests.support.provider import Provider, Reply
 from tests.support.small_windows import SmallWindowTalk, read_part, small_window_talk
-from tests.support.talks import compactions, talk, talking
+from tests.support.talks import compactions, fill, talking
 
 TURNS = 24
 
 
-@pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> SmallWindowTalk:
+async def test_in_a_window_of_which_tools_would_take_most(tmp_path: Path) -> None:
     """8,000 tokens, of which the tools would take 70 % as their model counts."""
-    return asyncio.run(small_window_talk(tmp_path_factory.mktemp("crowded"), 8_000, 2.5, TURNS))
+    crowded = await small_window_talk(tmp_path, 8_000, 2.5, TURNS)
+    every_compaction_ends_well_below_its_mark(crowded)
+    no_summary_is_paid_for_and_thrown_away(crowded)
+    tools_that_it_has_no_room_for_are_no_longer_offered(crowded)
+    the_cache_lost_is_what_the_provider_reads_less(crowded)
 
 
-def test_every_compaction_ends_well_below_its_mark(crowded: SmallWindowTalk) -> None:
+def every_compaction_ends_well_below_its_mark(crowded: SmallWindowTalk) -> None:
     assert len(crowded.successes) > 3 and not any(crowded.above)
     assert len(crowded.successes) < TURNS / 2
 
 
-def test_no_summary_is_paid_for_and_thrown_away(crowded: SmallWindowTalk) -> None:
+def no_summary_is_paid_for_and_thrown_away(crowded: SmallWindowTalk) -> None:
     assert crowded.provider.summary_requests and not crowded.thrown_away
     assert not crowded.failed_turns and max(crowded.provider.counted) <= 8_000
 
 
-def test_tools_that_the_window_has_no_room_for_are_no_longer_offered(crowded: SmallWindowTalk) -> None:
+def tools_that_it_has_no_room_for_are_no_longer_offered(crowded: SmallWindowTalk) -> None:
     first, last = ([tool["function"]["name"] for tool in asked["tools"]] for asked in _ends(crowded.provider))
     assert "read_file" in first and "read_part" in last and "read_file" not in last
     (notice,) = crowded.notices
     assert notice.kind == "tools_left_out" and "files, commands" in notice.what and "2.5 times" in notice.what
 
 
-def test_the_cache_lost_is_what_the_provider_reads_less(crowded: SmallWindowTalk) -> None:
+def the_cache_lost_is_what_the_provider_reads_less(crowded: SmallWindowTalk) -> None:
     said = lost = read = 0
     for event in crowded.events:
         if isinstance(event.fact, CompactionComplete) and event.fact.success:
@@ -70,7 +72,7 @@ wordy.__doc__ = "A tool that takes much to explain. " + "It reads one part of on
 
 
 async def test_where_no_compaction_can_end_well_none_begins_and_what_would_help_is_said_once(tmp_path: Path) -> None:
-    done = await small_window_talk(tmp_path, 8_000, 1.0, 20, tools=[read_part, wordy])
+    done = await small_window_talk(tmp_path, 8_000, 1.0, 12, tools=[read_part, wordy])
     assert not done.compactions and not done.provider.summary_requests
     assert done.truncations and not done.failed_turns and max(done.provider.counted) <= 8_000
     (notice,) = [each for each in done.notices if each.kind == "no_room"]
@@ -81,7 +83,7 @@ async def test_where_no_compaction_can_end_well_none_begins_and_what_would_help_
 async def test_a_summary_that_could_not_free_a_tenth_is_not_asked_for(home: Path, provider: Provider) -> None:
     provider.window, provider.default = 6_000, Reply(text="Yes.", prompt_tokens=-1)
     async with talking(home, provider) as session:
-        await talk(session, 5, words=60)
+        await fill(session, 5, words=60)
         await session.submit("a long one " + "more words " * 2_400)
         await session.settle(5)
         assert session.state.usage is not None and session.state.usage.share > 0.8

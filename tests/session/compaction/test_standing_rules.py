@@ -13,7 +13,7 @@ from tests.support.compacting import RULE, TOO_MUCH, successes, texts
 from tests.support.environments import facts
 from tests.support.provider import Provider
 from tests.support.stores import replayed
-from tests.support.talks import talk, talking
+from tests.support.talks import fill, talk, talking
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -82,7 +82,7 @@ async def recovered(session: Session, provider: Provider, refusals: int) -> list
 async def test_every_step_of_a_recovery_keeps_rules(home: Path, provider: Provider, policy: str, last: str) -> None:
     async with talking(home, provider, **under(policy)) as session:
         await session.submit(RULE)
-        await talk(session, 8, words=100)
+        await fill(session, 8, words=100)
         for refusals in range(3, 9):
             steps = await recovered(session, provider, refusals)
             said = texts(session.state)

@@ -201,7 +201,7 @@ LOG_STEPS = st.lists(
 )
 
 
-@settings(max_examples=drawn(150), deadline=None)
+@settings(max_examples=drawn(40), deadline=None)
 @given(LOG_STEPS)
 def test_any_order_of_rewrites_keeps_all_that_was_said(steps: list[tuple[Any, int, int]]) -> None:
     log = Log()
@@ -358,7 +358,7 @@ async def conversation(home: Path, steps: list[tuple[Any, int, int]]) -> None:
         environment.store.close()
 
 
-@settings(max_examples=drawn(8), deadline=None)
+@settings(max_examples=drawn(4), deadline=None)
 @given(SESSION_STEPS)
 def test_a_session_replays_and_forks_to_what_it_is(steps: list[tuple[Any, int, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

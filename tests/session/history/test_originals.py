@@ -10,6 +10,7 @@ from co_tui.session.history.originals import Originals, originals
 from co_tui.session.state.derive import apply
 from co_tui.session.state.history_edits import pinned, undone
 from co_tui.session.state.session_state import SessionState
+from tests.support import long_run
 
 KINDS = ("message", "message", "message", "delegated", "compact", "drop", "clear", "rewind", "undo", "pin")
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 50), st.booleans()), min_size=8, max_size=30)
@@ -39,7 +40,7 @@ def drawn(state: SessionState, kind: str, number: int) -> Fact | None:
     return None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=long_run.drawn(40), deadline=None)
 @given(STEPS)
 def test_following_a_history_finds_what_a_pass_over_the_whole_log_finds(steps: list[tuple[str, int, bool]]) -> None:
     state, followed = SessionState(), Originals()

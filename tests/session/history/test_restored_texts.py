@@ -16,7 +16,7 @@ from tests.support.foreign import write_lines
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 from tests.support.stores import listed, replayed
-from tests.support.talks import talk, talking
+from tests.support.talks import fill, talk, talking
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -54,7 +54,7 @@ async def test_after_trimming_the_summary_the_rules_and_the_last_prompts_come_ba
 
 async def test_the_summary_comes_along_when_its_prompt_is_too_old(home: Path, provider: Provider) -> None:
     async with talking(home, provider, **under("cowagent", agent_max_context_turns=8)) as session:
-        await talk(session, 9)
+        await fill(session, 9)
         await session.settle(5)
         await talk(session, 1)
         before = texts(session.state)
@@ -90,7 +90,7 @@ async def test_rules_come_back_without_any_summary_and_only_once(home: Path, pro
 
 async def test_a_session_with_nothing_to_leave_out_is_resumed_as_it_is(home: Path, provider: Provider) -> None:
     async with talking(home, provider, **under("cowagent", agent_max_context_turns=4)) as session:
-        await talk(session, 5)
+        await fill(session, 5)
         await session.settle(5)
         again = await resumed(session)
         once, clears = list(again.state.history), len(facts(list(again.state.timeline), Clear))

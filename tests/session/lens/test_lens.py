@@ -412,8 +412,9 @@ def test_shares_add_up(total: int, weights: list[float]) -> None:
     assert sum(shares) == (total if weights else 0) and len(shares) == len(weights) and min(shares, default=0) >= 0
 
 
-@pytest.mark.parametrize("counts", [Counts(0.5), Counts(1.7, 900), Counts(2.5)], ids=str)
-@pytest.mark.parametrize("policy", ["balanced", "co-cli", "copilot"])
+@pytest.mark.parametrize(
+    ("policy", "counts"), [("balanced", Counts(1.7, 900)), ("co-cli", Counts(0.5)), ("copilot", Counts(2.5))], ids=str
+)
 async def test_the_total_is_the_gauges_however_the_provider_counts(
     home: Path, provider: Provider, policy: str, counts: Counts
 ) -> None:

@@ -152,4 +152,4 @@ def changed(before: dict[str, Content], after: dict[str, Content]) -> set[str]:
 
 
 TestFolder = Folder.TestCase
-TestFolder.settings = settings(max_examples=drawn(25), stateful_step_count=12, deadline=None)
+TestFolder.settings = settings(max_examples=drawn(8), stateful_step_count=12, deadline=None)

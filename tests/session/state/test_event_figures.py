@@ -11,7 +11,7 @@ from co_tui.session.turns.turn import Outcome
 from tests.support.compacting import TOO_MUCH
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
-from tests.support.talks import GOOD, compactions, talk, talking
+from tests.support.talks import GOOD, compactions, fill, talk, talking
 from tests.support.waiting import HANGING_S, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
@@ -33,7 +33,7 @@ async def test_a_start_reports_the_history_it_is_about_to_change(home: Path, pro
     provider.window = 12_000
     early = {"background_compaction_threshold": 0.5, "buffer_exhaustion_threshold": 0.5}
     async with talking(home, provider, **early) as session:
-        await talk(session, 16)
+        await fill(session, 16)
         assert session.state.usage is not None
         before = session.state.usage.current_tokens
         await session.submit("a long one " + "more words " * 1_000)
@@ -66,7 +66,7 @@ async def test_a_cancelled_one_and_a_failed_one_carry_their_figures(home: Path, 
 
 async def test_an_emergency_shows_what_it_changes_and_how_long_it_took(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 8, words=60)
+        await fill(session, 8, words=60)
         await session.submit("long: " + "words and more words " * 1_500)
         provider.script = [TOO_MUCH] * 5
         assert await session.submit("can you hear me?") is Outcome.DONE

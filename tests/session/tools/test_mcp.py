@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic_ai.toolsets import WrapperToolset
 
-from co_tui.agent.mcp import servers
+from co_tui.agent.mcp import child_server, servers
 from co_tui.agent.mcp.server_tools import ServerTools
 from co_tui.agent.mcp.tool_results import MOST_IMAGES
 from co_tui.events import ToolActivity
@@ -110,7 +110,7 @@ async def test_a_missing_variable_is_named(folder: Path, home: Path) -> None:
     [
         (odd("silent", start_timeout_s=0.5), "no answer within 0.5 s"),
         (odd("rubbish"), "its output is not MCP"),
-        (odd("chatty"), "it sent 10,000 unsolicited messages"),
+        (odd("chatty"), "it sent 500 unsolicited messages"),
         (McpServer(command="no-such-program"), "cannot use no-such-program: no such file or directory"),
         (McpServer(command="sh", args=("-c", "echo no weather today >&2; exit 3")), "exit code 3: no weather today"),
         (McpServer(command="head", args=("-c", "50000000", "/dev/zero")), "it sent a message over 8 MB"),
@@ -118,8 +118,9 @@ async def test_a_missing_variable_is_named(folder: Path, home: Path) -> None:
     ],
 )
 async def test_one_that_does_not_start_is_reported_once_and_the_others_work(
-    folder: Path, home: Path, server: McpServer, why: str
+    folder: Path, home: Path, server: McpServer, why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(child_server, "MOST_UNSOLICITED", 500)
     both = {"bad": server, "odd": odd()}
     async with Talk(folder, home, *calls("echo", "echo"), mcp_servers=both) as talk:
         assert await talk.say("echo") is Outcome.DONE

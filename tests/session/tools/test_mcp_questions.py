@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from co_tui.agent.mcp import servers
 from co_tui.agent.mcp.elicitation import Elicitations, Form, FormRefused, WrongAnswer, decline, read_form
 from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Unattended
 from co_tui.session.approvals.server_forms import fill_in
@@ -29,11 +28,6 @@ MANY = {
     },
     "required": ["colour", "count"],
 }
-
-
-@pytest.fixture(autouse=True)
-def busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers, "START_WAIT_S", 60.0)
 
 
 class Answering(Unattended):

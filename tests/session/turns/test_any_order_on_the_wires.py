@@ -170,7 +170,7 @@ def runner() -> Iterator[asyncio.Runner]:
         yield runner
 
 
-@settings(max_examples=drawn(6), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=drawn(2), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     wire=st.sampled_from([*ALL]),
     claude=st.sampled_from(["claude-sonnet-5", "claude-opus-5-5"]),

@@ -145,7 +145,7 @@ async def worked(place: Path, model: ScriptedModel | OnWire, answers: dict[int, 
     reply=[(write("new/b.txt", "one"), "kill"), (edit("new/b.txt", "one", "two"), "quit"), (read("new/b.txt"), "yes")]
 )
 @example(reply=[(run("mkdir -p new"), "no"), (run("cat a.txt new/b.txt"), "yes"), (read("a.txt"), "yes")])
-@settings(max_examples=drawn(12))
+@settings(max_examples=drawn(3))
 async def test_one_reply_does_what_its_calls_do_one_by_one(reply: list[tuple[Call, Answer]]) -> None:
     with tempfile.TemporaryDirectory() as place:
         made = [call for call, _ in reply]
@@ -164,7 +164,7 @@ async def check(place: Path, reply: Sequence[tuple[Call, Answer]], together: Scr
 async def test_on_every_wire(tmp_path: Path, provider: Provider, wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in WIRES[wire].environ(provider).items():
         monkeypatch.setenv(name, value)
-    for number, reply in enumerate(drawn_replies(drawn(3))):
+    for number, reply in enumerate(drawn_replies(drawn(1))):
         await check(tmp_path / str(number), reply, OnWire(WIRES[wire], provider, [call for call, _ in reply]))
 
 

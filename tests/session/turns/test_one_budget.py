@@ -90,31 +90,31 @@ async def continued(session: Session) -> Outcome:
     return await session.submit(CONTINUE_PROMPT)
 
 
-async def test_sixty_steps_then_a_delegation_of_sixty_that_compacts_and_is_killed(home: Path, folder: Path) -> None:
-    model = Reader(own=60, parts=60, writes_at=40)
+async def test_a_delegation_of_more_than_fifty_steps_that_compacts_and_is_killed(home: Path, folder: Path) -> None:
+    model = Reader(own=5, parts=52, writes_at=35)
     made = reading(home, folder, model)
     session = await Session.start(made, "scripted")
     assert await session.submit("Go.") is Outcome.DONE
-    assert report_in(session) == "Report: 60 parts." and replies(session) == 123
+    assert report_in(session) == "Report: 52 parts." and replies(session) == 60
     (end,) = facts(stored_events(home, session.id), DelegationEnd)
-    assert (end.outcome, end.usage["requests"]) == ("done", 61)
+    assert (end.outcome, end.usage["requests"]) == ("done", 53)
     assert any(
         each.agent == "self 1" and each.success for each in facts(list(session.state.timeline), CompactionComplete)
     )
     events = stored_events(home, session.id)
     (question,) = [event.seq for event in events if isinstance(event.fact, ApprovalRequested)]
-    for most, outcome in ((200, Outcome.DONE), (110, Outcome.FAILED)):
-        again = reading(home, folder, Reader(own=60, parts=60, writes_at=40), most)
+    for most, outcome in ((200, Outcome.DONE), (47, Outcome.FAILED)):
+        again = reading(home, folder, Reader(own=5, parts=52, writes_at=35), most)
         killed = await Session.resume(again, await session.fork(upto=question))
         assert await killed.ask_pending() is outcome
         if outcome is Outcome.DONE:
-            assert report_in(killed) == "Report: 60 parts." and replies(killed) == 123
+            assert report_in(killed) == "Report: 52 parts." and replies(killed) == 60
         else:
-            assert replies(killed) == 110, "the steps before the kill count"
+            assert replies(killed) == 47, "the steps before the kill count"
             assert (stopped(killed).kind, stopped(killed).agent) == ("steps", "")
-            assert "Stopped after 110 steps (agent_max_steps)" in stopped(killed).what
-            assert "self 1 has not finished its task. Stopped after 110 steps" in report_in(killed)
-            assert "line of part 48" in report_in(killed), "what it has"
+            assert "Stopped after 47 steps (agent_max_steps)" in stopped(killed).what
+            assert "self 1 has not finished its task. Stopped after 47 steps" in report_in(killed)
+            assert "line of part 40" in report_in(killed), "what it has"
             assert await continued(killed) is Outcome.DONE
         await ended(again, killed, home)
     await ended(made, session, home)

@@ -151,8 +151,9 @@ class SandboxedFolder(BubblewrapWorkspace):
         self, here: Workspace, path: str, sandbox: Sandbox, commands: RunningCommands, is_used: Callable[[], bool]
     ) -> None:
         """`path` is where commands look for programs."""
-        super().__init__(here, network=sandbox.has_network, bwrap_args=sandbox.arguments(commands.folder))
+        super().__init__(here, network=sandbox.has_network)
         self._kind = sandbox.kind
+        self._rules = sandbox
         self._is_used = is_used
         self._path = path
         self._commands = commands
@@ -221,6 +222,7 @@ class SandboxedFolder(BubblewrapWorkspace):
         return created
 
     async def _sandbox(self) -> list[str]:
+        self._bwrap_args = await self._further_arguments()
         program, *arguments = await super()._sandbox()
         if not await self._can_hide():
             return [program, *arguments]
@@ -228,6 +230,10 @@ class SandboxedFolder(BubblewrapWorkspace):
             # The namespace ends with its init, which then waits for all that the command left running.
             arguments.remove(ENDS_WITH_PARENT)
         return [program, HIDE_PROCESSES, *arguments]
+
+    async def _further_arguments(self) -> tuple[str, ...]:
+        """What is hidden and what may be written, as it is now."""
+        return self._rules.arguments(self._commands.folder)
 
     def _launch(self, bwrap: list[str], *, working_dir: str) -> list[str]:
         """Give the output of a command that may leave something running to the command alone: the sandbox's init, which

@@ -188,8 +188,10 @@ class HostSandboxed(SandboxedFolder):
 
     async def _sandbox(self) -> list[str]:
         with _as_tool_failure():
-            self._bwrap_args = (await self._sandboxes.find(self._kind)).arguments
             return await super()._sandbox()
+
+    async def _further_arguments(self) -> tuple[str, ...]:
+        return (await self._sandboxes.find(self._kind)).arguments
 
     async def _login_files(self, working_dir: str) -> tuple[str, ...]:
         """The next connection would run a new one before it is moved away."""
