@@ -1,10 +1,13 @@
 """What is the same in every test is made once a process: a new database, descriptions of tools, parsed style sheets.
 
 Each is made by the code that makes it for a user; the next time it is taken from where the first was kept.
+So are the tables that drawn tests begin with. The suite draws no constants of our own modules: finding them takes each
+process seconds, and what is drawn would depend on the modules that are loaded.
 """
 
 import copy
 import sqlite3
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -13,23 +16,36 @@ from tempfile import TemporaryDirectory
 from types import FunctionType
 from typing import Any
 
+from hypothesis.internal import charmap
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.intervalsets import IntervalSet
 from pydantic_ai import _function_schema
 from textual.css.stylesheet import Stylesheet
 
 from co_tui.store.file_lock import file_lock
 from co_tui.store.sqlite import migrations
+from tests.support.long_run import LONG_RUN
 
 _migrate = migrations.migrate
+_create_schema = migrations.create_schema
+_copying = threading.Lock()
 _parse = Stylesheet._parse_rules
 _describe = _function_schema.function_schema
+_characters_of = charmap.intervals_from_codec
+_UTF_8 = IntervalSet([(0, 0xD7FF), (0xE000, 0x10FFFF)]), IntervalSet([])
+"""All characters but surrogates; none is read as another one. Trying each takes seconds."""
 _rules: dict[Any, Any] = {}
 _described: dict[Any, Any] = {}
 
 
 def make_once() -> None:
     migrations.migrate = _migrate_or_copy
+    migrations.create_schema = _create_or_copy
     Stylesheet._parse_rules = _parse_once
     _function_schema.function_schema = _describe_once
+    charmap.intervals_from_codec = lambda name: _UTF_8 if name == "utf-8" else _characters_of(name)
+    if not LONG_RUN:
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 def _migrate_or_copy(connection: sqlite3.Connection, path: Path, *how: Any) -> None:
@@ -49,6 +65,22 @@ def _new_database() -> bytes:
         _migrate(connection, file)
         connection.close()
         return file.read_bytes()
+
+
+def _create_or_copy(connection: sqlite3.Connection) -> None:
+    """A database in memory is copied; a file gets the steps that it lacks."""
+    if connection.execute("PRAGMA database_list").fetchone()[2]:
+        _create_schema(connection)
+        return
+    with _copying:
+        _new_in_memory().backup(connection)
+
+
+@cache
+def _new_in_memory() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    _create_schema(connection)
+    return connection
 
 
 def _parse_once(sheet: Stylesheet, css: str, *place: Any, **more: Any) -> Any:
