@@ -27,6 +27,7 @@ from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import ImportOutcome
 from tests.store.test_contract import said
 from tests.support.forked import forked
+from tests.support.long_run import drawn
 from tests.support.waiting import PATIENCE_S
 
 LENGTH = 10
@@ -227,7 +228,7 @@ def empty() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(20), deadline=None)
 @given(operations=OPERATIONS)
 def test_every_message_is_found_once_whatever_is_indexed(
     empty: sqlite3.Connection, operations: list[tuple[str, str, str]]
