@@ -16,8 +16,9 @@ from co_tui.context.request.repair import repair
 from co_tui.exchange.importers import ImportRefused, load
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.session.state.derive import replay
-from tests.support.foreign import counts
+from tests.support.foreign import counts, write_lines
 from tests.support.foreign_counts import COUNTS, imported, left_out
+from tests.support.long_run import LONG_RUN
 from tests.support.shared import DATA, lines, needs_data
 
 pytestmark = needs_data
@@ -174,11 +175,13 @@ def test_opencode(storage: str) -> None:
     assert found["pairs"] == found["calls"] == sum(part["type"] == "tool" for part in parts)
 
 
-def test_openai_style_conversations_with_their_reused_ids() -> None:
-    sessions = load(DATA / "conversations.jsonl")
-    raw = lines("conversations.jsonl")
+def test_openai_style_conversations_with_their_reused_ids(tmp_path: Path) -> None:
+    """Every fourth of them; all in a long run."""
+    raw = lines("conversations.jsonl")[:: 1 if LONG_RUN else 4]
+    file = write_lines(tmp_path / "conversations.jsonl", raw)
+    sessions = load(file)
     assert len(sessions) == len(raw)
-    assert imported(sessions) + left_out(sessions) == COUNTS["openai"](DATA / "conversations.jsonl")
+    assert imported(sessions) + left_out(sessions) == COUNTS["openai"](file)
     for session, record in zip(sessions, raw, strict=True):
         said = record["messages"]
         steps: list[Step] = []
