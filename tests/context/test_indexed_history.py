@@ -32,7 +32,7 @@ def answers(message: ModelMessage) -> bool:
     return any(isinstance(part, ToolReturnPart) for part in message.parts)
 
 
-@settings(max_examples=drawn(60), deadline=None)
+@settings(max_examples=drawn(20), deadline=None)
 @given(histories, st.integers(0, 40))
 def test_steps_and_cuts_separate_no_call_from_its_results(history: list[ModelMessage], index: int) -> None:
     indexed = IndexedHistory(history)
@@ -51,7 +51,7 @@ def test_steps_and_cuts_separate_no_call_from_its_results(history: list[ModelMes
     assert indexed.kept_by_rule() >= fixed | set(indexed.turn_starts[-1:])
 
 
-@settings(max_examples=drawn(30), deadline=None)
+@settings(max_examples=drawn(12), deadline=None)
 @given(histories, st.integers(0, 40))
 def test_kinds_that_are_known_are_not_read_again(history: list[ModelMessage], known: int) -> None:
     whole = IndexedHistory(history)

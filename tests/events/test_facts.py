@@ -12,6 +12,7 @@ import co_tui.events
 from co_tui.events import Event, Fact, Unknown, decode, encode, facts, is_durable
 from co_tui.events.facts.base import Announced, DeclaredFact, Logged
 from tests.support.events import fact_of
+from tests.support.long_run import drawn
 
 
 def _declared(kind: type[DeclaredFact] = DeclaredFact) -> set[type[DeclaredFact]]:
@@ -47,21 +48,14 @@ def test_a_logged_fact_declares_what_people_read_about_it(kind: type[Any]) -> No
     assert "timeline_text" in own and "export_entry" in own, "its words, or why it has none"
 
 
-@settings(max_examples=20)
+@settings(max_examples=drawn(6))
 @given(st.data())
 @pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.TYPE)
-def test_an_entry_has_words_and_an_announced_fact_has_none(kind: type[Any], data: st.DataObject) -> None:
-    fact = data.draw(fact_of(kind))
-    assert bool(fact.entry()) is bool(fact.timeline_text()) is bool(fact.symbol)
-    if not fact.entry():
-        assert fact.export_entry() is None
-
-
-@settings(max_examples=20)
-@given(st.data())
-@pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.TYPE)
-def test_a_declared_fact_is_written_and_read(kind: type[Any], data: st.DataObject) -> None:
+def test_a_declared_fact_is_written_and_read_and_an_entry_has_words(kind: type[Any], data: st.DataObject) -> None:
     fact = data.draw(fact_of(kind))
     event = Event(session_id="s", seq=1, timestamp="t", fact=fact)
     assert decode(encode(event)) == event
     assert is_durable(fact) is issubclass(kind, Logged)
+    assert bool(fact.entry()) is bool(fact.timeline_text()) is bool(fact.symbol)
+    if not fact.entry():
+        assert fact.export_entry() is None

@@ -199,7 +199,7 @@ FACTS = st.sampled_from([SessionPinned(), SessionPinned(pinned=False), SessionTr
 CHANGES = st.tuples(st.sampled_from("ab"), st.one_of(st.text(max_size=20).map(talk), FACTS))
 
 
-@settings(max_examples=drawn(20))
+@settings(max_examples=drawn(6))
 @given(st.lists(CHANGES, max_size=8), st.lists(CHANGES, max_size=6), st.lists(CHANGES, max_size=3))
 def test_any_logs_come_back_and_restoring_again_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory,
@@ -236,10 +236,10 @@ def test_a_restore_that_is_killed_anywhere_is_completed_by_the_next_one(home: Pa
         expected = rows(store)
     killed = tmp_path / "killed"
     killed.mkdir()
-    program = [sys.executable, "-m", "tests.support.killed_backups", str(file), str(killed), str(drawn(8))]
+    program = [sys.executable, "-m", "tests.support.killed_backups", str(file), str(killed), str(drawn(4))]
     subprocess.run(program, check=True)
     homes = sorted(killed.iterdir())
-    assert len(homes) == drawn(8)
+    assert len(homes) == drawn(4)
     for each in homes:
         with store_in(each) as store:
             restore(store, each, file)

@@ -49,6 +49,7 @@ from tests.support.events import durable_facts, fact_of
 from tests.support.foreign import write_lines
 from tests.support.here import Here
 from tests.support.histories import histories
+from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.shared import DATA, needs_data
 
@@ -127,7 +128,11 @@ def imported_again(folder: Path, events: Sequence[Event]) -> ImportedSession:
 
 
 @given(messages=histories)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(
+    max_examples=drawn(15),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
 def test_what_was_exported_is_imported_as_equal_messages(tmp_path: Path, messages: list[ModelMessage]) -> None:
     log = logged(SessionStart(), *(Message(turn=1, message=message_json(message)) for message in messages))
     again = imported_again(tmp_path, log)
@@ -136,7 +141,11 @@ def test_what_was_exported_is_imported_as_equal_messages(tmp_path: Path, message
 
 
 @given(facts=st.lists(HARMLESS, max_size=12))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
+@settings(
+    max_examples=drawn(15),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    deadline=None,
+)
 def test_every_fact_comes_back_as_it_was(tmp_path: Path, facts: list[Fact]) -> None:
     log = logged(*facts, said("user-prompt", "the last word"))
     assert list(imported_again(tmp_path, log).log) == list(without_decisions(log))
@@ -344,7 +353,7 @@ def test_replies_have_links_boxes_quotes_and_coloured_code() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from(list("[]()<>`*_!#->\"'&;:/ \nabjavscript.example|\\\x1b\u202e")), max_size=200))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=drawn(50), deadline=None)
 def test_no_reply_makes_the_page_do_anything(words: str) -> None:
     page = Page(
         text_in("html", logged(said("text", words), said("text", f"[a]({words}) <{words}> [{words}](https://x.y)")))
@@ -459,13 +468,13 @@ def test_the_picture_shows_how_the_context_filled() -> None:
     assert len(heights) == 3 and heights[1] < heights[0] and heights[2] > heights[0], "y counts from the top"
     assert "at most 900 tokens, 90 at the end" in text and text.count('class="mark"') == 1
     assert "<svg" not in text_in("html", logged(said("user-prompt", "nothing measured")))
-    many = logged(*(measured(n) for n in range(5_000)))
+    many = logged(*(measured(n) for n in range(1_000)))
     (line,) = re.findall(r'<polyline class="line" points="([^"]+)"', text_in("html", many))
     assert len(line.split()) <= 402
 
 
 @given(facts=st.lists(durable_facts, max_size=8))
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=drawn(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_log_at_all_can_be_shown(facts: list[Fact]) -> None:
     log = logged(*facts)
     assert Page(text_in("html", log)).open == []

@@ -18,6 +18,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.store.housekeeping import move_to_trash
 from co_tui.store.sqlite.in_memory import InMemoryStore
 from tests.support.growing_files import PROGRAMS, Exchange, said
+from tests.support.long_run import drawn
 
 
 def texts(state: SessionState) -> list[str]:
@@ -236,7 +237,7 @@ class Growing(RuleBasedStateMachine):
 def _test_case(name: str) -> type:
     machine = type(f"Growing_{name}", (Growing,), {"program": name})
     case: type = machine.TestCase  # type: ignore[attr-defined]
-    case.settings = settings(max_examples=12, stateful_step_count=12)  # type: ignore[attr-defined]
+    case.settings = settings(max_examples=drawn(4), stateful_step_count=12)  # type: ignore[attr-defined]
     return case
 
 

@@ -16,6 +16,7 @@ from co_tui.exchange.importers import ImportRefused, load
 from co_tui.session.state.derive import replay
 from tests.support.foreign import claude_call, claude_result, claude_row, codex_row, codex_said
 from tests.support.foreign_samples import ANTHROPIC, CLAUDE_ROWS, GEMINI_CHAT
+from tests.support.long_run import drawn
 
 ODD: list[Any] = [
     *(None, True, 3, -1.5, 1e308, 10**30, "", "x", "\ud800", [], {}, [[]], [{}], {"a": {}}, [None, "s", 4]),
@@ -148,7 +149,7 @@ def put_at(value: Any, path: tuple[int | str, ...], odd: Any) -> None:
 @pytest.mark.parametrize("name", [*FILES, *MORE])
 @given(data=st.data())
 @settings(
-    max_examples=60,
+    max_examples=drawn(12),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -34,8 +34,9 @@ from tests.support.foreign_programs import (
     copilot,
     goose_database,
 )
+from tests.support.long_run import drawn
 
-EXAMPLES = 25
+EXAMPLES = drawn(8)
 PARTS = ("prompts", "replies", "calls", "results", "pairs", "thoughts", "images")
 IMPORTED: dict[str, tuple[int, ...]] = {
     "copilot-cli": (4, 2, 1, 1, 1, 1, 2),

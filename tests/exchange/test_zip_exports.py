@@ -19,6 +19,7 @@ from tests.support.foreign_programs import (
     png,
     zipped,
 )
+from tests.support.long_run import drawn
 
 
 def test_an_export_is_read_from_its_zip_with_its_images(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_a_zip_that_is_made_to_hurt_is_refused_with_a_sentence(tmp_path: Path, m
 
 
 @given(place=st.floats(0, 1), byte=st.binary(min_size=1, max_size=4))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=drawn(8), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_zip_is_imported_or_refused(tmp_path: Path, place: float, byte: bytes) -> None:
     members = {"conversations.json": json.dumps(CHATGPT).encode(), "file-Abc12345-shot.png": png()}
     data = bytearray(zipped(tmp_path / "whole.zip", members).read_bytes())

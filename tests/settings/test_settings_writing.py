@@ -208,7 +208,7 @@ def commented_lists(draw: st.DrawFn) -> str:
     return f"x = [{text}{end}]\n"
 
 
-@settings(max_examples=drawn(200), deadline=None)
+@settings(max_examples=drawn(50), deadline=None)
 @given(commented_lists(), st.lists(st.sampled_from([1, 2, 3, "a,]#", "new", {"a": "}"}]), max_size=5))
 def test_any_list_is_changed_and_loses_no_comment_of_its_own_line(text: str, value: list[object]) -> None:
     changed = with_key(text, "x", value)
@@ -260,7 +260,7 @@ def settings_files(draw: st.DrawFn) -> str:
     return text.replace("\n", "\r\n") if draw(st.booleans()) else text
 
 
-@settings(max_examples=drawn(100), deadline=None)
+@settings(max_examples=drawn(30), deadline=None)
 @given(settings_files(), st.sampled_from([("model", "b"), ("theme", "light"), ("context_window", 7)]))
 def test_every_other_line_of_any_file_stays(text: str, change: tuple[str, object]) -> None:
     key, value = change

@@ -1,6 +1,5 @@
 """Long changes: made in steps that let others write, seen when they are done, cleaned up after a crash."""
 
-import multiprocessing
 import os
 import sqlite3
 import time
@@ -27,6 +26,8 @@ from co_tui.store.sqlite.writer import MANY_FACTS, Writer
 from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import ImportOutcome
 from tests.store.test_contract import said
+from tests.support.forked import forked
+from tests.support.long_run import drawn
 from tests.support.waiting import PATIENCE_S
 
 LENGTH = 10
@@ -163,9 +164,9 @@ def _import_until_killed(path: Path, told: "Connection") -> None:
 @pytest.mark.parametrize("steps", [1, 4, 6])
 def test_killed_in_the_middle_it_leaves_nothing_to_be_seen(path: Path, steps: int) -> None:
     before = seen(path)
-    spawn = multiprocessing.get_context("spawn")
-    pipe, theirs = spawn.Pipe()
-    process = spawn.Process(target=_import_until_killed, args=(path, theirs))
+    processes = forked()
+    pipe, theirs = processes.Pipe()
+    process = processes.Process(target=_import_until_killed, args=(path, theirs))
     process.start()
     for count in range(steps):
         assert pipe.poll(PATIENCE_S) and pipe.recv()
@@ -227,7 +228,7 @@ def empty() -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=drawn(20), deadline=None)
 @given(operations=OPERATIONS)
 def test_every_message_is_found_once_whatever_is_indexed(
     empty: sqlite3.Connection, operations: list[tuple[str, str, str]]

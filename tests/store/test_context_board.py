@@ -1,6 +1,5 @@
 """What was learnt about a branch stays: through two processes at once, a kill in the middle, and hostile words."""
 
-import multiprocessing
 import random
 import time
 from pathlib import Path
@@ -12,6 +11,8 @@ from hypothesis import strategies as st
 from co_tui import paths
 from co_tui.store.notes.board_text import MAX_ENTRIES, Board, board_text, read_board
 from co_tui.store.notes.context_board import BoardFailed, ContextBoard, new_entry
+from tests.support.forked import forked
+from tests.support.long_run import drawn
 from tests.support.waiting import PATIENCE_S
 
 HOSTILE = (
@@ -180,8 +181,8 @@ def _learn(folder: Path, name: str, count: int) -> None:
 
 
 def test_two_processes_lose_nothing_of_each_other(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=_learn, args=(tmp_path, name, 30)) for name in "ab"]
+    processes = forked()
+    writers = [processes.Process(target=_learn, args=(tmp_path, name, 30)) for name in "ab"]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -200,10 +201,10 @@ def _learn_and_tell(folder: Path, told: Path) -> None:
 
 def test_a_process_killed_in_the_middle_of_its_writes_loses_nothing_it_told(tmp_path: Path) -> None:
     draw = random.Random(7)
-    spawn = multiprocessing.get_context("spawn")
-    for round_ in range(5):
+    processes = forked()
+    for round_ in range(drawn(3)):
         folder, told = tmp_path / str(round_), tmp_path / f"told{round_}"
-        writer = spawn.Process(target=_learn_and_tell, args=(folder, told))
+        writer = processes.Process(target=_learn_and_tell, args=(folder, told))
         writer.start()
         while not told.exists() or not told.read_text():
             time.sleep(0.001)

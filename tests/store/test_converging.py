@@ -271,6 +271,6 @@ class Converging(RuleBasedStateMachine):
 
 
 Converging.TestCase.settings = settings(
-    max_examples=drawn(8), stateful_step_count=60 if LONG_RUN else 20, report_multiple_bugs=False
+    max_examples=drawn(3), stateful_step_count=60 if LONG_RUN else 20, report_multiple_bugs=False
 )
 TestConverging = Converging.TestCase

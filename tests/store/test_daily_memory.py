@@ -1,6 +1,5 @@
 """What left the context is found again in the day's file, also when several processes write it, or one is killed."""
 
-import multiprocessing
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from co_tui import paths
 from co_tui.store.notes.daily_memory import DAY_CHARS, DailyMemory, MemoryFailed
 from co_tui.store.notes.memory_text import ENTRY_CHARS
+from tests.support.forked import forked
 from tests.support.waiting import PATIENCE_S
 
 WHEN = datetime(2026, 3, 4, 15, 16, tzinfo=UTC)
@@ -142,8 +142,8 @@ def _write(folder: Path, name: str) -> None:
 
 
 def test_two_processes_never_mix_or_lose_their_entries(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    writers = [spawn.Process(target=_write, args=(tmp_path, name)) for name in ("a", "b")]
+    processes = forked()
+    writers = [processes.Process(target=_write, args=(tmp_path, name)) for name in ("a", "b")]
     for writer in writers:
         writer.start()
     for writer in writers:

@@ -27,6 +27,7 @@ from co_tui.store.search.message_search import Hit
 from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.stored_values import ImportOutcome, Preview, PreviewLine
 from tests.store.test_contract import STORES, said, told
+from tests.support.long_run import drawn
 from tests.support.stores import store_in
 
 
@@ -278,7 +279,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Store]]:
         yield [kept, InMemoryStore()]
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=drawn(20), deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(st.lists(st.text(LETTERS, max_size=12), min_size=1, max_size=4), TYPED, st.data())
 def test_whatever_is_typed_the_index_finds_what_reading_finds(
     both: list[Store], texts: list[str], typed: str, data: st.DataObject
@@ -338,7 +339,7 @@ PHRASES = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=drawn(20), deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(st.lists(st.lists(PHRASES.map(" ".join), max_size=4).map("\n".join), min_size=1, max_size=3), PHRASES, PHRASES)
 def test_phrases_are_found_as_a_plain_scan_finds_them(
     both: list[Store], texts: list[str], first: list[str], second: list[str]

@@ -18,6 +18,7 @@ from co_tui.events import (
     SessionTrashed,
 )
 from co_tui.paths import locate
+from co_tui.store import housekeeping
 from co_tui.store.housekeeping import CleanUp, clean_up, move_to_trash, pin, planned_clean_up, restore_from_trash
 from co_tui.store.port import Store
 from co_tui.store.store_errors import SessionBusy, SessionNotFound, StoreError
@@ -101,14 +102,17 @@ def test_after_thirty_days_in_the_trash_a_session_is_gone_for_good(store: Store)
         assert list(reading.events("a")) == [] and reading.search("about a", in_trash=True).hits == ()
 
 
-def test_thousands_are_cleaned_up_and_those_opened_meanwhile_are_not(store: Store) -> None:
-    for n in range(250):
+def test_many_batches_are_cleaned_up_and_those_opened_meanwhile_are_not(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(housekeeping, "AT_ONCE", 10)
+    for n in range(25):
         add(store, f"s{n:03}", 99 + n)
     what = planned_clean_up(store, retention_days=30, now=NOW)
     store.writing().append("s007", [said("used again")]).result()
-    with store.claim("s100"):
+    with store.claim("s012"):
         done = clean_up(store, what)
-    assert len(done.trashed) == 248 and listed(store) == ["s007", "s100"] and store.claimed() == frozenset()
+    assert len(done.trashed) == 23 and listed(store) == ["s007", "s012"] and store.claimed() == frozenset()
 
 
 def test_what_someone_has_open_is_left_to_them(store: Store) -> None:

@@ -13,6 +13,7 @@ from co_tui.store.notes.board_text import read_board
 from co_tui.store.notes.context_board import ContextBoard, new_entry
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.store.sync.files.kinds import KINDS, is_in_folder
+from tests.support.long_run import drawn
 
 DAY = datetime(2026, 3, 4)
 STEPS = st.lists(st.tuples(st.integers(0, 1), st.sampled_from(["add", "add", "remove", "sync"])), max_size=14)
@@ -106,7 +107,7 @@ class Stored:
 
 @pytest.mark.parametrize("kind", [MemoryFile, BoardFile, RulesFile])
 @given(steps=STEPS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=drawn(15), deadline=None)
 def test_two_machines_end_with_the_same_file_and_nothing_lost(
     kind: Callable[[Path], Shared], steps: list[tuple[int, str]], tmp_path_factory: pytest.TempPathFactory
 ) -> None:

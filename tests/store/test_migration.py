@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import multiprocessing
 import os
 import sqlite3
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from co_tui.store.sqlite.text_rebuild import rebuild_some
 from co_tui.store.sqlite.writer import Writer
 from co_tui.store.store_errors import StoreError
 from tests.store.test_contract import said
+from tests.support.forked import forked
 from tests.support.old_schemas import create_old_schema, rebuild_texts
 from tests.support.stores import store_in
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -149,10 +149,10 @@ def test_who_is_killed_while_texts_are_rebuilt_leaves_the_rest_to_others(tmp_pat
     made_old(whole, version)
     made_old(path, version)
     rebuild_texts(whole)
-    spawn, done = multiprocessing.get_context("spawn"), []
+    processes, done = forked(), []
     for steps in (1, 2):
-        pipe, theirs = spawn.Pipe()
-        process = spawn.Process(target=_rebuild_in_small_steps, args=(path, theirs))
+        pipe, theirs = processes.Pipe()
+        process = processes.Process(target=_rebuild_in_small_steps, args=(path, theirs))
         process.start()
         for step in range(steps):
             if step:

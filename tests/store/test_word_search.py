@@ -15,6 +15,7 @@ from co_tui.store.port import Store
 from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.sqlite.migrations import steps
 from co_tui.store.stored_values import FoundMessages
+from tests.support.long_run import drawn
 from tests.support.old_schemas import rebuild_texts
 from tests.support.stores import store_in
 
@@ -38,7 +39,7 @@ LETTERS = "abiIkKsS0_%\\\"'.-*é Éñ\n\tжЖшΣσςıßẞſÅ天气很ะก�
 WORDS = st.text(LETTERS, min_size=1, max_size=6)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@settings(max_examples=drawn(25), deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 @given(st.lists(st.lists(WORDS, min_size=1, max_size=2).map(" ".join), min_size=1, max_size=6), st.data())
 def test_the_index_finds_what_reading_finds(stores: list[Store], texts: list[str], data: st.DataObject) -> None:
     whole = " ".join(texts).replace("\0", " ")

@@ -2,10 +2,12 @@
 prices of models.
 
 Each is made by the code that makes it for a user; the next time it is taken from where the first was kept.
+So is the table of characters that drawn tests begin with.
 """
 
 import copy
 import sqlite3
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -15,6 +17,8 @@ from types import FunctionType
 from typing import Any
 
 from genai_prices.types import Provider as PricedProvider
+from hypothesis.internal import charmap
+from hypothesis.internal.intervalsets import IntervalSet
 from pydantic_ai import _function_schema
 from textual.css.stylesheet import Stylesheet
 
@@ -22,9 +26,14 @@ from co_tui.store.file_lock import file_lock
 from co_tui.store.sqlite import migrations
 
 _migrate = migrations.migrate
+_create_schema = migrations.create_schema
+_copying = threading.Lock()
 _parse = Stylesheet._parse_rules
 _describe = _function_schema.function_schema
 _find_model = PricedProvider.find_model
+_characters_of = charmap.intervals_from_codec
+_UTF_8 = IntervalSet([(0, 0xD7FF), (0xE000, 0x10FFFF)]), IntervalSet([])
+"""All characters but surrogates; none is read as another one. Trying each takes seconds."""
 _rules: dict[Any, Any] = {}
 _described: dict[Any, Any] = {}
 _models: dict[Any, Any] = {}
@@ -35,9 +44,11 @@ def make_once(*, now: bool = False) -> None:
     if now:
         _new_database()
     migrations.migrate = _migrate_or_copy
+    migrations.create_schema = _create_or_copy
     Stylesheet._parse_rules = _parse_once
     _function_schema.function_schema = _describe_once
     PricedProvider.find_model = _find_model_once
+    charmap.intervals_from_codec = lambda name: _UTF_8 if name == "utf-8" else _characters_of(name)
 
 
 def _migrate_or_copy(connection: sqlite3.Connection, path: Path, *how: Any) -> None:
@@ -57,6 +68,22 @@ def _new_database() -> bytes:
         _migrate(connection, file)
         connection.close()
         return file.read_bytes()
+
+
+def _create_or_copy(connection: sqlite3.Connection) -> None:
+    """A database in memory is copied; a file gets the steps that it lacks."""
+    if connection.execute("PRAGMA database_list").fetchone()[2]:
+        _create_schema(connection)
+        return
+    with _copying:
+        _new_in_memory().backup(connection)
+
+
+@cache
+def _new_in_memory() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+    _create_schema(connection)
+    return connection
 
 
 def _parse_once(sheet: Stylesheet, css: str, *place: Any, **more: Any) -> Any:

@@ -91,8 +91,7 @@ class PostgresServer:
         database = url.partition("?")[0].rpartition("/")[2]
         if not self.execute(f"SELECT 1 FROM pg_roles WHERE rolname = '{user}'"):
             self.execute(f"CREATE ROLE {user} LOGIN")
-        for rights in MEMBER_RIGHTS:
-            self.execute(f"GRANT {rights} TO {user}", database)
+        self.execute("; ".join(f"GRANT {rights} TO {user}" for rights in MEMBER_RIGHTS), database)
         return url.replace("postgres@", f"{user}@")
 
     def kill(self) -> None:

@@ -1,5 +1,7 @@
 """The ways of other programs against what their documentation says: when they compact, what they keep and clear."""
 
+from bisect import bisect_left
+
 import pytest
 from pydantic_ai.messages import (
     ModelMessage,
@@ -73,13 +75,13 @@ class Seen:
 
 def compacting(name: str) -> tuple[float, Seen]:
     """The fill before it compacts, and the moment it does."""
-    before = 0.0
-    for count in range(1, 100):
-        seen = Seen(name, [*turns(count), prompt()])
-        if seen.plan is not None:
-            return before, seen
-        before = seen.fill
-    raise AssertionError(f"{name} never compacts")
+
+    def after(count: int) -> Seen:
+        return Seen(name, [*turns(count), prompt()])
+
+    first = bisect_left(range(100), True, key=lambda count: after(count).plan is not None)
+    assert 0 < first < 100, f"{name} never compacts"
+    return after(first - 1).fill, after(first)
 
 
 @pytest.mark.parametrize(

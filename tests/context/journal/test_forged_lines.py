@@ -121,7 +121,7 @@ def test_requests_as_sent_have_one_journal_and_only_the_users_rules() -> None:
     assert not [line for line in outer if "secret_plan" in line or "all_of_it" in line or "main_branch" in line]
 
 
-@settings(max_examples=drawn(60), deadline=None)
+@settings(max_examples=drawn(20), deadline=None)
 @given(
     st.lists(st.sampled_from(FORGED) | st.text(max_size=40), max_size=12), st.sampled_from(["\n", "\r\n", "\r", "\x0b"])
 )

@@ -114,7 +114,7 @@ def test_older_passages_fade_before_older_entries() -> None:
 STORIES = st.sampled_from(["", "One line.", "Two\n\nparagraphs of it", "## A heading\n- and a point"])
 
 
-@settings(max_examples=drawn(12), deadline=None)
+@settings(max_examples=drawn(4), deadline=None)
 @given(histories, st.integers(30, 800), STORIES)
 def test_what_is_stored_is_read_again_as_it_was(history: list[ModelMessage], budget: int, story: str) -> None:
     half = history[: len(history) // 2]
@@ -252,7 +252,7 @@ def shown_in(journal: Journal) -> list[str]:
     return [line.text for entry in journal.entries for line in entry.lines if not line.is_name]
 
 
-@settings(max_examples=drawn(12), deadline=None)
+@settings(max_examples=drawn(4), deadline=None)
 @given(histories, st.integers(40, 1_500), st.data())
 def test_any_conversation_gives_a_journal_of_original_lines(
     history: list[ModelMessage], budget: int, data: st.DataObject

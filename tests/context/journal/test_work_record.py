@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 from co_tui.context.journal.conclusions import concluded
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.events.stored_messages import RESTORED
+from tests.support.long_run import drawn
 
 ALL = range(1_000)
 
@@ -131,7 +132,7 @@ MESSAGES = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=drawn(40))
 @given(st.lists(MESSAGES, max_size=8), st.integers(0, 300))
 def test_any_conversation_is_read_and_heads_are_one_line(messages: list[ModelMessage], budget: int) -> None:
     work = record(*messages)

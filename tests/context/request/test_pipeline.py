@@ -36,7 +36,7 @@ from tests.support.long_run import drawn
 
 PEERS = ("claude-code", "cline", "codex", "gemini-cli", "letta", "opencode", "openhands")
 POLICIES = ("balanced", "off", "co-cli", "inkeep", "copilot", "cowagent", *PEERS)
-EXAMPLES = drawn(60)
+EXAMPLES = drawn(20)
 
 
 def policy(name: str) -> Settings:

@@ -1,4 +1,4 @@
-"""When the current turn alone is too long, its results are clipped only as far as needed."""
+"""When the current turn alone is too long, its results are clipped and its steps removed only as far as needed."""
 
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
@@ -12,17 +12,34 @@ def chars(message: ModelMessage) -> float:
     return sum(len(str(getattr(part, "content", ""))) for part in message.parts)
 
 
+def turn(steps: int, result_chars: int) -> list[ModelMessage]:
+    history: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("read all")])]
+    for n in range(steps):
+        history.append(ModelResponse(parts=[ToolCallPart("read", {}, f"c{n}")]))
+        history.append(ModelRequest(parts=[ToolReturnPart("read", "r" * result_chars, f"c{n}")]))
+    return history
+
+
 @pytest.mark.parametrize(
     ("room_chars", "left_chars"),
     [(70_000, RESULT_CHARS), (20_000, 8_000), (10_000, 2_000), (2_000, 400)],
 )
 def test_results_keep_as_much_as_fits(room_chars: int, left_chars: int) -> None:
     """Two results: whole while both fit, then 8,000 characters of each, then 2,000, then 400."""
-    history: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("read both")])]
-    for n in range(2):
-        history.append(ModelResponse(parts=[ToolCallPart("read", {}, f"c{n}")]))
-        history.append(ModelRequest(parts=[ToolReturnPart("read", "r" * RESULT_CHARS, f"c{n}")]))
-    done = truncate(history, room_chars, chars)
+    done = truncate(turn(2, RESULT_CHARS), room_chars, chars)
     assert done.fits and done.removed == 0
     for message in (done.messages[2], done.messages[4]):
         assert left_chars - 1 <= chars(message) <= left_chars
+
+
+def test_the_oldest_steps_go_until_the_rest_fits() -> None:
+    history = turn(10, 100)
+    done = truncate(history, 500, chars)
+    assert done.fits and done.messages == [history[0], *history[-8:]]
+
+
+def test_a_pinned_step_is_neither_clipped_nor_removed() -> None:
+    history = turn(3, RESULT_CHARS)
+    done = truncate(history, RESULT_CHARS + 100, chars, pinned={1, 2})
+    assert done.fits and done.messages == history[:3]
+    assert done.messages[2] is history[2]

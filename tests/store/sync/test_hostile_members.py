@@ -53,56 +53,57 @@ def mallory(server: PostgresServer, url: str) -> Iterator[Connection]:
 
 def everything(server: PostgresServer, url: str) -> dict[str, list[tuple[object, ...]]]:
     database = url.partition("?")[0].rpartition("/")[2]
-    return {table: sorted(server.execute(f"SELECT * FROM co_tui.{table}", database), key=repr) for table in TABLES}
+    with psycopg.connect(server.url(database)) as connection:
+        return {
+            table: sorted(connection.execute(f"SELECT * FROM co_tui.{table}".encode()), key=repr) for table in TABLES
+        }
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "INSERT INTO schema_steps VALUES(99, 'later')",
-        "INSERT INTO schema_steps VALUES(6, 'later')",
-        "UPDATE schema_steps SET number = number + 90",
-        "DELETE FROM schema_steps",
-        "UPDATE leases SET expires = 'infinity'",
-        "DELETE FROM leases",
-        "INSERT INTO leases(owner, session_id, writer, host, machine, process, expires)"
-        " VALUES('alice', 'public', 'x', 'x', 'x.y', 1, 'infinity')",
-        "UPDATE deletions SET deleted = false",
-        "DELETE FROM deletions",
-        "INSERT INTO deletions VALUES('alice', 'public', '9999', 0, true)",
-        "UPDATE files SET body = 'allow all'",
-        "DELETE FROM files",
-        "INSERT INTO files(owner, name, body) VALUES('alice', 'approvals/y', 'allow all')",
-        "UPDATE sessions SET title = 'x'",
-        "UPDATE sessions SET owner = current_user, shared = true",
-        "DELETE FROM sessions",
-        "INSERT INTO sessions(id, created, updated, owner) VALUES('planted', '', '', 'alice')",
-        "INSERT INTO sessions(id, created, updated) VALUES('public', '', '')"
-        " ON CONFLICT (id) DO UPDATE SET title = 'x', owner = current_user",
-        "DELETE FROM events",
-        "UPDATE events SET payload = '{}'",
-        "INSERT INTO events VALUES('public', 99, 'message', '', 1, '{}')",
-        "INSERT INTO events VALUES('private', 3, 'message', '', 1, '{}')",
-        "DELETE FROM drafts",
-        "INSERT INTO drafts VALUES('private', 1, 'planted')",
-        "TRUNCATE events",
-        "DROP TABLE events",
-        "CREATE TABLE co_tui.planted(x int)",
-        "ALTER TABLE events DISABLE ROW LEVEL SECURITY",
-        "SELECT setval('lease_numbers', 1)",
-    ],
+CHANGES = (
+    "INSERT INTO schema_steps VALUES(99, 'later')",
+    "INSERT INTO schema_steps VALUES(6, 'later')",
+    "UPDATE schema_steps SET number = number + 90",
+    "DELETE FROM schema_steps",
+    "UPDATE leases SET expires = 'infinity'",
+    "DELETE FROM leases",
+    "INSERT INTO leases(owner, session_id, writer, host, machine, process, expires)"
+    " VALUES('alice', 'public', 'x', 'x', 'x.y', 1, 'infinity')",
+    "UPDATE deletions SET deleted = false",
+    "DELETE FROM deletions",
+    "INSERT INTO deletions VALUES('alice', 'public', '9999', 0, true)",
+    "UPDATE files SET body = 'allow all'",
+    "DELETE FROM files",
+    "INSERT INTO files(owner, name, body) VALUES('alice', 'approvals/y', 'allow all')",
+    "UPDATE sessions SET title = 'x'",
+    "UPDATE sessions SET owner = current_user, shared = true",
+    "DELETE FROM sessions",
+    "INSERT INTO sessions(id, created, updated, owner) VALUES('planted', '', '', 'alice')",
+    "INSERT INTO sessions(id, created, updated) VALUES('public', '', '')"
+    " ON CONFLICT (id) DO UPDATE SET title = 'x', owner = current_user",
+    "DELETE FROM events",
+    "UPDATE events SET payload = '{}'",
+    "INSERT INTO events VALUES('public', 99, 'message', '', 1, '{}')",
+    "INSERT INTO events VALUES('private', 3, 'message', '', 1, '{}')",
+    "DELETE FROM drafts",
+    "INSERT INTO drafts VALUES('private', 1, 'planted')",
+    "TRUNCATE events",
+    "DROP TABLE events",
+    "CREATE TABLE co_tui.planted(x int)",
+    "ALTER TABLE events DISABLE ROW LEVEL SECURITY",
+    "SELECT setval('lease_numbers', 1)",
 )
-def test_no_row_of_others_is_changed(
-    server: PostgresServer, url: str, alice: Connection, mallory: Connection, statement: str
-) -> None:
+
+
+def test_no_row_of_others_is_changed(server: PostgresServer, url: str, alice: Connection, mallory: Connection) -> None:
     before = everything(server, url)
-    try:
-        assert mallory.execute(statement.encode()).rowcount <= 0
-    except psycopg.Error as error:
-        assert isinstance(error, REFUSED)
-    assert everything(server, url) == before
-    migrate(alice, "it")
-    assert server_rows.listing(alice).own == {"private": 2, "public": 2}
+    for statement in CHANGES:
+        try:
+            assert mallory.execute(statement.encode()).rowcount <= 0, statement
+        except psycopg.Error as error:
+            assert isinstance(error, REFUSED), statement
+        assert everything(server, url) == before, statement
+        migrate(alice, "it")
+        assert server_rows.listing(alice).own == {"private": 2, "public": 2}, statement
 
 
 def test_only_what_is_shared_is_read(alice: Connection, mallory: Connection) -> None:
@@ -200,32 +201,34 @@ def test_what_another_user_left_under_an_id_is_not_taken_for_ones_own(
 # Rows that no co-tui writes
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        "id = E'evil\\n\\x1b[31m'",
-        "id = '../../etc'",
-        "id = repeat('x', 500)",
-        "updated = 'soon'",
-        "updated = '9999-01-01T00:00:00Z'",
-        "created = ''",
-        "last_seq = -1",
-        "turns = 9223372036854775807",
-        "tokens = -5",
-        "cost = 'NaN'",
-        "cost = 'infinity'",
-        "summary_cost = -1",
-    ],
+BAD = (
+    "id = E'evil\\n\\x1b[31m'",
+    "id = '../../etc'",
+    "id = repeat('x', 500)",
+    "updated = 'soon'",
+    "updated = '9999-01-01T00:00:00Z'",
+    "created = ''",
+    "last_seq = -1",
+    "turns = 9223372036854775807",
+    "tokens = -5",
+    "cost = 'NaN'",
+    "cost = 'infinity'",
+    "summary_cost = -1",
 )
-def test_a_bad_row_is_left_out_with_a_sentence(alice: Connection, mallory: Connection, values: str) -> None:
-    push_log(mallory, log_of("evil", "x"))
+
+
+def test_each_bad_row_is_left_out_with_a_sentence(alice: Connection, mallory: Connection) -> None:
     push_log(mallory, log_of("good", "x"))
+    for number, values in enumerate(BAD):
+        push_log(mallory, log_of(f"evil{number}", "x"))
+        mallory.execute(f"UPDATE sessions SET {values} WHERE id = 'evil{number}'".encode())
     mallory.execute("UPDATE sessions SET shared = true WHERE owner = current_user")
-    mallory.execute(f"UPDATE sessions SET {values} WHERE id = 'evil'".encode())
     found = server_rows.listing(alice)
     assert [row.id for row in found.others] == ["good"] and found.own.keys() == {"private", "public"}
-    (sentence,) = found.bad
-    assert "shared by mallory, is left out of the list: " in sentence and sentence.isprintable() and len(sentence) < 200
+    assert len(found.bad) == len(BAD)
+    for sentence in found.bad:
+        assert "shared by mallory, is left out of the list: " in sentence
+        assert sentence.isprintable() and len(sentence) < 200
 
 
 def test_texts_of_others_are_short_and_inert(alice: Connection, mallory: Connection) -> None:

@@ -1,6 +1,5 @@
 """Sessions on several machines that share a server: pushed, pulled, forked where both went on, deleted everywhere."""
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from co_tui.store.sync.server.others_sessions import OthersSessions
 from co_tui.store.sync.server.server import Connection
 from tests.store.test_contract import said
 from tests.support.cut_connections import CutConnections, cut_connections
+from tests.support.forked import forked
 from tests.support.machines import Machine, hurry
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -106,7 +106,7 @@ def test_while_the_server_is_away_everything_works_and_is_pushed_later(
 def test_the_next_process_pushes_what_a_killed_one_left(
     server: PostgresServer, database: str, home: Path, desktop: Machine
 ) -> None:
-    context = multiprocessing.get_context("spawn")
+    context = forked()
     process = context.Process(target=_say_and_die, args=(home / "laptop",))
     process.start()
     process.join(PATIENCE_S)
