@@ -22,6 +22,7 @@ from co_tui.store.sqlite import migrations
 _migrate = migrations.migrate
 _parse = Stylesheet._parse_rules
 _describe = _function_schema.function_schema
+_VARIABLES = "_variables_as_key"
 _rules: dict[Any, Any] = {}
 _described: dict[Any, Any] = {}
 
@@ -52,10 +53,19 @@ def _new_database() -> bytes:
 
 
 def _parse_once(sheet: Stylesheet, css: str, *place: Any, **more: Any) -> Any:
-    key = (css, place, frozenset(more.items()), frozenset(sheet._variables.items()))
+    key = (css, place, frozenset(more.items()), _variables_of(sheet))
     if key not in _rules:
         _rules[key] = _parse(sheet, css, *place, **more)
     return _rules[key]
+
+
+def _variables_of(sheet: Stylesheet) -> frozenset[Any]:
+    """Hashed once a sheet: it has hundreds, and each of its parts is looked up under them."""
+    kept = vars(sheet).get(_VARIABLES)
+    if kept is None or kept[0] is not sheet._variables:
+        kept = vars(sheet)[_VARIABLES] = sheet._variables, frozenset(sheet._variables.items())
+    variables: frozenset[Any] = kept[1]
+    return variables
 
 
 def _describe_once(function: Callable[..., Any], *generator: Any, **more: Any) -> Any:
