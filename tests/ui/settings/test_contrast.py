@@ -13,13 +13,14 @@ from textual.theme import BUILTIN_THEMES
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.themes.themes import OURS, TEXT_CONTRAST, ReadableDim, contrast
+from tests.support.long_run import LONG_RUN
 from tests.support.pictures import Scene
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, screen_text, type_text, until
 from tests.ui.pictures.test_pictures import Compacted, shown
 
 ROUNDING = 0.05
-THEMES = [*(theme.name for theme in OURS), *(name for name, theme in BUILTIN_THEMES.items() if not theme.ansi)]
+OTHER_THEMES = [name for name, theme in BUILTIN_THEMES.items() if not theme.ansi]
 DIMMED_BY_THE_TERMINAL = 0.5
 
 
@@ -45,6 +46,12 @@ SCENES = {
 }
 
 
+def themes_for(scene: str) -> list[str]:
+    """Ours for each scene; of the others each in one of them, and in a long run in all."""
+    others = OTHER_THEMES if LONG_RUN else OTHER_THEMES[list(SCENES).index(scene) :: len(SCENES)]
+    return [*(theme.name for theme in OURS), *others]
+
+
 def drawn(app: CoTui) -> Iterator[tuple[str, Style]]:
     """The words of the screen with their styles; of a dialog, only those in its box."""
     boxes = app.screen.query(".dialog > Vertical")
@@ -67,7 +74,7 @@ async def test_all_text_is_readable_under_every_theme(name: str, home: Path, pro
     async with Compacted(launch_for(home, provider)).run_test(size=(120, 40)) as pilot:
         await SCENES[name](pilot)
         weak: dict[str, set[tuple[str, str]]] = {}
-        for theme in THEMES:
+        for theme in themes_for(name):
             pilot.app.theme = theme
             await pilot.pause(0.1)
             for text, style in drawn(pilot.app):
