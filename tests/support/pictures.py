@@ -21,7 +21,6 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.themes.themes import DARK, LIGHT
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
-from tests.support.drawing import changes_so_far
 from tests.support.waiting import PATIENCE_S
 
 SIZES = ((60, 16), (80, 24), (120, 40))
@@ -123,7 +122,6 @@ class Pictures:
 async def _settled(pilot: Pilot[Any]) -> list[Strip]:
     """The lines of the screen once several looks at it see the same; no cursor blinks."""
     before: list[Strip] = []
-    drawn_for: object = None
     same = 0
     for written in pilot.app.screen.query("Input, TextArea"):
         written.cursor_blink = False
@@ -131,9 +129,7 @@ async def _settled(pilot: Pilot[Any]) -> list[Strip]:
     while time.monotonic() < latest:
         await pilot.pause()
         _lay_out_everything(pilot.app.chat.transcript)
-        is_unchanged = changes_so_far(pilot.app.screen) == drawn_for
-        strips = before if is_unchanged else pilot.app.screen._compositor.render_strips(pilot.app.size)
-        drawn_for = changes_so_far(pilot.app.screen)
+        strips = pilot.app.screen._compositor.render_strips(pilot.app.size)
         same = same + 1 if strips == before else 0
         if same == SAME_LOOKS:
             return strips

@@ -175,7 +175,11 @@ SMALL = 400
 
 
 @given(REPLIES, st.lists(st.integers(1, 300), min_size=1, max_size=5), st.sampled_from([30, 80, 140]))
-@settings(max_examples=long_run.drawn(20), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=long_run.drawn(20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 def test_a_reply_looks_the_same_however_it_arrives(text: str, steps: list[int], width: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(markdown_splitter, "LONG_BLOCK_CHARS", SMALL)
@@ -183,7 +187,11 @@ def test_a_reply_looks_the_same_however_it_arrives(text: str, steps: list[int], 
 
 
 @given(st.one_of(PROSE, lists()))
-@settings(max_examples=long_run.drawn(20), deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=long_run.drawn(20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 def test_no_word_is_lost_or_read_otherwise_in_pieces(text: str) -> None:
     whole = in_one_piece(text, 400)
     with pytest.MonkeyPatch.context() as patch:

@@ -93,16 +93,21 @@ def test_dim_text_is_weaker_and_still_readable(theme, name: str) -> None:
     assert TEXT_CONTRAST <= seen_contrast(dimmed.style) <= contrast(colour, ground)
 
 
-@pytest.mark.parametrize(
-    ("keys", "chosen"),
-    [(("f6",), "claude-sonnet-5"), (("ctrl+x", "y"), "balanced"), (("/settings \n",), "model"), (("ctrl+p",), "/help")],
-)
+CHOSEN = {("f6",): "claude-sonnet-5", ("ctrl+x", "y"): "balanced", ("/settings \n",): "model", ("ctrl+p",): "/help"}
+
+
 async def test_without_colours_the_chosen_line_is_reversed(
-    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], chosen: str
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with Compacted(launch_for(home, provider, environ={"NO_COLOR": "1"})).run_test(size=(120, 40)) as pilot:
-        await opened(*keys, words=chosen)(pilot)
-        await until(pilot, lambda: any(style.reverse and chosen in text for text, style in drawn(pilot.app)))
-        lines = [text for text, style in drawn(pilot.app) if style.reverse]
-        assert len(lines) <= 4, "only the chosen line"
+        for keys, chosen in CHOSEN.items():
+            await opened(*keys, words=chosen)(pilot)
+            await until(
+                pilot,
+                lambda chosen=chosen: any(style.reverse and chosen in text for text, style in drawn(pilot.app)),
+            )
+            lines = [text for text, style in drawn(pilot.app) if style.reverse]
+            assert len(lines) <= 4, "only the chosen line"
+            await pilot.press("escape")
+            await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
