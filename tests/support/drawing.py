@@ -1,8 +1,8 @@
 """Screens of the tests are drawn when they are looked at.
 
 Without a terminal Textual draws every change and throws the result away, which took half of the time of the tests of
-the screen. Each kind of screen is still drawn as it first opens in a process, and each app whenever a test looks at it
-(`screen_text`, a picture), at least once; a long run draws every change.
+the screen. Each screen is still drawn once as it opens and whenever a test looks at it (`screen_text`, a picture), and
+an app that no test looked at before it is left; a long run draws every change.
 """
 
 from typing import Any
@@ -12,10 +12,10 @@ from textual._context import active_app, visible_screen_stack
 
 from tests.support.long_run import LONG_RUN
 
+_DRAWN = "_drawn_once"
 _LOOKED_AT = "_looked_at_by_a_test"
 _draw = Compositor.render_update
 _draw_lines = Compositor.render_strips
-_drawn_kinds: set[type] = set()
 _changes = 0
 
 
@@ -44,9 +44,8 @@ def changes_so_far(screen: Any) -> object:
 def _draw_first(self: Compositor, full: bool = False, screen_stack: Any = None, simplify: bool = False) -> Any:
     global _changes
     _changes += 1
-    kind = type(self.root)
-    if full or not active_app.get().is_headless or kind not in _drawn_kinds:
-        _drawn_kinds.add(kind)
+    if full or not active_app.get().is_headless or not hasattr(self, _DRAWN):
+        setattr(self, _DRAWN, True)
         return _draw(self, full, screen_stack, simplify)
     self._dirty_regions.clear()
     return None
