@@ -34,6 +34,7 @@ _find_model = PricedProvider.find_model
 _characters_of = charmap.intervals_from_codec
 _UTF_8 = IntervalSet([(0, 0xD7FF), (0xE000, 0x10FFFF)]), IntervalSet([])
 """All characters but surrogates; none is read as another one. Trying each takes seconds."""
+_VARIABLES = "_variables_as_key"
 _rules: dict[Any, Any] = {}
 _described: dict[Any, Any] = {}
 _models: dict[Any, Any] = {}
@@ -87,10 +88,19 @@ def _new_in_memory() -> sqlite3.Connection:
 
 
 def _parse_once(sheet: Stylesheet, css: str, *place: Any, **more: Any) -> Any:
-    key = (css, place, frozenset(more.items()), frozenset(sheet._variables.items()))
+    key = (css, place, frozenset(more.items()), _variables_of(sheet))
     if key not in _rules:
         _rules[key] = _parse(sheet, css, *place, **more)
     return _rules[key]
+
+
+def _variables_of(sheet: Stylesheet) -> frozenset[Any]:
+    """Hashed once a sheet: it has hundreds, and each of its parts is looked up under them."""
+    kept = vars(sheet).get(_VARIABLES)
+    if kept is None or kept[0] is not sheet._variables:
+        kept = vars(sheet)[_VARIABLES] = sheet._variables, frozenset(sheet._variables.items())
+    variables: frozenset[Any] = kept[1]
+    return variables
 
 
 def _describe_once(function: Callable[..., Any], *generator: Any, **more: Any) -> Any:

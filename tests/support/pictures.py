@@ -69,20 +69,19 @@ class Pictures:
         self._scene = ""
 
     async def __call__(self, app: CoTui, scene: Scene, sizes: Sequence[tuple[int, int]] = SIZES) -> None:
+        """All themes at the last size, the first at the others."""
         async with app.run_test(size=sizes[-1]) as pilot:
             await scene(pilot)
-            drawn = [await self._at(pilot, *size) for size in sizes]
+            drawn = await self._at_each(pilot, sizes)
         self._compare("\n".join(drawn))
 
     async def of_each(self, app: CoTui, scenes: Mapping[str, Scene], sizes: Sequence[tuple[int, int]] = SIZES) -> None:
-        """Of several scenes, one after the other in one app; all themes at the last size, the first at the others."""
+        """The same of several scenes, one after the other in one app."""
         drawn = []
         async with app.run_test(size=sizes[-1], notifications=True) as pilot:
             for self._scene, scene in scenes.items():
                 await scene(pilot)
-                drawn.append(f"##### {self._scene}")
-                drawn += [await self._at(pilot, *size, dict([*THEMES.items()][:1])) for size in sizes[:-1]]
-                drawn.append(await self._at(pilot, *sizes[-1]))
+                drawn += [f"##### {self._scene}", *await self._at_each(pilot, sizes)]
         self._compare("\n".join(drawn))
 
     async def under(self, app: CoTui, scene: Scene, themes: Sequence[str], size: tuple[int, int] = SIZES[-1]) -> None:
@@ -97,6 +96,11 @@ class Pictures:
             "The picture differs. Look at it with --pictures FOLDER; if it is right, update it: "
             f"pytest -n 0 tests/ui/pictures -k '{self._name}' --snapshot-update"
         )
+
+    async def _at_each(self, pilot: Pilot[None], sizes: Sequence[tuple[int, int]]) -> list[str]:
+        first_theme = dict([*THEMES.items()][:1])
+        *smaller, last = sizes
+        return [*[await self._at(pilot, *size, first_theme) for size in smaller], await self._at(pilot, *last)]
 
     async def _at(self, pilot: Pilot[None], width: int, height: int, themes: Mapping[str, str] = THEMES) -> str:
         await pilot.resize_terminal(width, height)

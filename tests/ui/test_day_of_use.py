@@ -147,15 +147,19 @@ def test_tags_outside_code_are_shown() -> None:
     assert "<Suspense>" in seen and "<b>bold</b>" in seen and "<div>" in seen and "</div>" in seen
 
 
-@pytest.mark.parametrize("columns", [60, 80, 120])
-async def test_the_last_line_holds_whole_items(home: Path, provider: Provider, columns: int) -> None:
-    async with running(launch_for(home, provider), size=(columns, 20), ready=False) as (app, pilot):
+async def test_the_last_line_holds_whole_items(home: Path, provider: Provider) -> None:
+    known = {"Newline", "Stop", "More", *(command.label for command in COMMANDS)}
+    counts = []
+    async with running(launch_for(home, provider), size=(60, 20), ready=False) as (app, pilot):
         await until(pilot, lambda: app.chat.query(KeyLine))
-        await until(pilot, lambda: "More" in screen_text(app).splitlines()[-1])
-        items = screen_text(app).splitlines()[-1].strip().split("  ")
-        known = {"Newline", "Stop", "More", *(command.label for command in COMMANDS)}
-        assert {item.split()[-1] for item in items if item.strip()} <= known
-        assert items[-1].strip() == "Ctrl+P More"
+        for columns in (60, 80, 120):
+            await pilot.resize_terminal(columns, 20)
+            await until(pilot, lambda: "More" in screen_text(app).splitlines()[-1])
+            items = screen_text(app).splitlines()[-1].strip().split("  ")
+            assert {item.split()[-1] for item in items if item.strip()} <= known
+            assert items[-1].strip() == "Ctrl+P More"
+            counts.append(len(items))
+    assert counts[0] < counts[-1], "a wider line holds more"
 
 
 def test_a_long_entry_of_the_timeline_hangs_below_its_words() -> None:

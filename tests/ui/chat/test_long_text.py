@@ -13,6 +13,7 @@ from co_tui.ui.text.markdown_pieces import MARKER
 from co_tui.ui.text.prose import Prose
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
+from tests.support import long_run
 
 LOOK = TextRenderer(palette_of(DARK))
 
@@ -27,6 +28,10 @@ def drawn(text: str, width: int = 80, steps: Sequence[int] = ()) -> list[str]:
         at += step
     if not steps:
         prose.feed(text)
+    return lines_of(prose)
+
+
+def lines_of(prose: Prose) -> list[str]:
     return ["".join(segment.text for segment in prose[n]).rstrip() for n in range(len(prose))]
 
 
@@ -60,7 +65,7 @@ def test_a_table_of_700_rows_stays_a_table_and_repeats_its_header(steps: list[in
 
 def test_a_row_of_any_length_stays_in_its_table() -> None:
     long = "cell " * 2_000
-    lines = drawn(f"| a | b |\n|---|---|\n| 1 | {long}|\n| 2 | x |\n", steps=[50])
+    lines = drawn(f"| a | b |\n|---|---|\n| 1 | {long}|\n| 2 | x |\n", steps=[350])
     assert words(lines).count("cell") == 2_000 and not any("|" in line for line in lines)
 
 
@@ -95,7 +100,7 @@ def test_a_line_without_spaces_is_only_wrapped() -> None:
 def test_a_long_paragraph_in_an_item_or_a_quotation_stays_in_it() -> None:
     sentences = " ".join(f"Sentence {n} ends 12." for n in range(400))
     for text in (f"- one\n  - two {sentences}\n  - three\n- four\n", f"> {sentences}\n> and more\n"):
-        lines = drawn(text, steps=[17])
+        lines = drawn(text, steps=[117, 61])
         assert lines == drawn(text) and words(lines) == words(in_one_piece(text))
         assert {line[:4] for line in lines if "Sentence" in line} <= {"    ", "   •", "▌ Se", "▌ en", "▌ 12"} | {
             line[:4] for line in in_one_piece(text)
@@ -120,7 +125,7 @@ def test_a_streaming_table_draws_each_row_a_few_times_only(monkeypatch: pytest.M
         return draw(look, text, *more, **named)
 
     monkeypatch.setattr(TextRenderer, "prose", counted)
-    rows = (f"| row {n} | {n * 17} | some words about row {n} here |\n" for n in range(700))
+    rows = (f"| row {n} | {n * 17} | some words about row {n} here |\n" for n in range(250))
     text = f"| name | value | note |\n|---|---|---|\n{''.join(rows)}"
     drawn(text, 100, [60])
     assert sum(drawn_chars) < 6 * len(text)
@@ -129,9 +134,11 @@ def test_a_streaming_table_draws_each_row_a_few_times_only(monkeypatch: pytest.M
 @pytest.mark.parametrize("width", [24, 80])
 def test_odd_rows_of_a_streaming_table_look_as_in_the_whole(width: int) -> None:
     text = "| a | b |\n|---|---|\n| 1 | x |\n| | |\n|\n| 2 | much longer than before, so that it is wrapped |\n| 3"
-    for end in range(len(text)):
-        assert drawn(text[:end], width, [1]) == drawn(text[:end], width), text[:end]
-    assert drawn(f"{text}\n- item\n", width, [1]) == drawn(f"{text}\n- item\n", width)
+    text += "\n- item\n"
+    prose = Prose(LOOK, width)
+    for end, character in enumerate(text, 1):
+        prose.feed(character)
+        assert lines_of(prose) == drawn(text[:end], width), text[:end]
 
 
 # Whatever comes
@@ -168,7 +175,11 @@ SMALL = 400
 
 
 @given(REPLIES, st.lists(st.integers(1, 300), min_size=1, max_size=5), st.sampled_from([30, 80, 140]))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=long_run.drawn(20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 def test_a_reply_looks_the_same_however_it_arrives(text: str, steps: list[int], width: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(markdown_splitter, "LONG_BLOCK_CHARS", SMALL)
@@ -176,7 +187,11 @@ def test_a_reply_looks_the_same_however_it_arrives(text: str, steps: list[int], 
 
 
 @given(st.one_of(PROSE, lists()))
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=long_run.drawn(20),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 def test_no_word_is_lost_or_read_otherwise_in_pieces(text: str) -> None:
     whole = in_one_piece(text, 400)
     with pytest.MonkeyPatch.context() as patch:
@@ -185,7 +200,7 @@ def test_no_word_is_lost_or_read_otherwise_in_pieces(text: str) -> None:
 
 
 @given(TABLES)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=long_run.drawn(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_row_is_lost_in_pieces(text: str) -> None:
     def rows(lines: Sequence[str]) -> list[list[str]]:
         return [line.split() for line in lines if re.match(r"\d", line)]

@@ -72,33 +72,31 @@ async def test_without_a_key_a_server_on_this_machine_is_a_few_keys_away(
         assert transcript_text(app).count("rror") == 0
 
 
-@pytest.mark.parametrize(
-    ("program", "list_", "native", "seen"),
-    [
-        ("Ollama", servers.OLLAMA, servers.Ollama(), ["llama3.2:latest · Ollama ≤131k", "qwen3:8b · Ollama ≤131k"]),
-        ("Ollama", servers.OLLAMA, servers.Ollama("num_ctx 16384"), ["llama3.2:latest · Ollama 16k", "qwen3:8b"]),
-        (
-            "LM Studio",
-            servers.LM_STUDIO,
-            servers.lm_studio,
-            ["qwen3-8b · LM Studio 16k", "gemma-3-4b · LM Studio ≤66k"],
-        ),
-        ("llama.cpp", servers.LLAMA_CPP, servers.llama_cpp, ["qwen3-0.6b · llama.cpp 8.2k"]),
-        ("llama.cpp", servers.LLAMA_CPP_BEFORE, servers.llama_cpp, ["qwen3-0.6b · llama.cpp 8.2k"]),
-        ("vLLM", servers.VLLM, lambda *_: None, ["Qwen/Qwen3-8B · vLLM 33k"]),
-    ],
-)
+PROGRAMS = [
+    ("Ollama", servers.OLLAMA, servers.Ollama(), ["llama3.2:latest · Ollama ≤131k", "qwen3:8b · Ollama ≤131k"]),
+    ("Ollama", servers.OLLAMA, servers.Ollama("num_ctx 16384"), ["llama3.2:latest · Ollama 16k", "qwen3:8b"]),
+    ("LM Studio", servers.LM_STUDIO, servers.lm_studio, ["qwen3-8b · LM Studio 16k", "gemma-3-4b · LM Studio ≤66k"]),
+    ("llama.cpp", servers.LLAMA_CPP, servers.llama_cpp, ["qwen3-0.6b · llama.cpp 8.2k"]),
+    ("llama.cpp", servers.LLAMA_CPP_BEFORE, servers.llama_cpp, ["qwen3-0.6b · llama.cpp 8.2k"]),
+    ("vLLM", servers.VLLM, lambda *_: None, ["Qwen/Qwen3-8B · vLLM 33k"]),
+]
+
+
 async def test_each_program_is_shown_with_the_windows_it_reports(
-    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, program: str, list_, native, seen: list[str]
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    provider.models, provider.native = Reply(raw=(json.dumps(list_).encode(),)), native
-    monkeypatch.setattr(nearby_servers, "USUAL_SERVERS", (UsualServer(program, urlsplit(provider.url).port or 0),))
     async with running(launch_for(home, environ={"CO_TUI_MODEL": "embedded"}), size=(80, 24)) as (app, pilot):
-        await opened(app, pilot)
-        await until(pilot, lambda: all(each in " ".join(screen_text(app).split()) for each in seen))
-        shown = screen_text(app)
-        assert "minilm" not in shown and "nomic" not in shown, "those make vectors"
-        assert not provider.requests and not getattr(native, "asked_to_load", [])
+        for program, list_, native, seen in PROGRAMS:
+            provider.models, provider.native = Reply(raw=(json.dumps(list_).encode(),)), native
+            server = UsualServer(program, urlsplit(provider.url).port or 0)
+            monkeypatch.setattr(nearby_servers, "USUAL_SERVERS", (server,))
+            await opened(app, pilot)
+            await until(pilot, lambda seen=seen: all(each in " ".join(screen_text(app).split()) for each in seen))
+            shown = screen_text(app)
+            assert "minilm" not in shown and "nomic" not in shown, "those make vectors"
+            assert not provider.requests and not getattr(native, "asked_to_load", [])
+            await pilot.press("escape")
+            await until(pilot, lambda: app.screen is app.chat)
 
 
 def _closed_port() -> int:

@@ -13,13 +13,14 @@ from textual.theme import BUILTIN_THEMES
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.themes.themes import OURS, TEXT_CONTRAST, ReadableDim, contrast
+from tests.support.long_run import LONG_RUN
 from tests.support.pictures import Scene
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, screen_text, type_text, until
 from tests.ui.pictures.test_pictures import Compacted, shown
 
 ROUNDING = 0.05
-THEMES = [*(theme.name for theme in OURS), *(name for name, theme in BUILTIN_THEMES.items() if not theme.ansi)]
+OTHER_THEMES = [name for name, theme in BUILTIN_THEMES.items() if not theme.ansi]
 DIMMED_BY_THE_TERMINAL = 0.5
 
 
@@ -45,6 +46,12 @@ SCENES = {
 }
 
 
+def themes_for(scene: str) -> list[str]:
+    """Ours for each scene; of the others each in one of them, and in a long run in all."""
+    others = OTHER_THEMES if LONG_RUN else OTHER_THEMES[list(SCENES).index(scene) :: len(SCENES)]
+    return [*(theme.name for theme in OURS), *others]
+
+
 def drawn(app: CoTui) -> Iterator[tuple[str, Style]]:
     """The words of the screen with their styles; of a dialog, only those in its box."""
     boxes = app.screen.query(".dialog > Vertical")
@@ -67,7 +74,7 @@ async def test_all_text_is_readable_under_every_theme(name: str, home: Path, pro
     async with Compacted(launch_for(home, provider)).run_test(size=(120, 40)) as pilot:
         await SCENES[name](pilot)
         weak: dict[str, set[tuple[str, str]]] = {}
-        for theme in THEMES:
+        for theme in themes_for(name):
             pilot.app.theme = theme
             await pilot.pause(0.1)
             for text, style in drawn(pilot.app):
@@ -86,16 +93,21 @@ def test_dim_text_is_weaker_and_still_readable(theme, name: str) -> None:
     assert TEXT_CONTRAST <= seen_contrast(dimmed.style) <= contrast(colour, ground)
 
 
-@pytest.mark.parametrize(
-    ("keys", "chosen"),
-    [(("f6",), "claude-sonnet-5"), (("ctrl+x", "y"), "balanced"), (("/settings \n",), "model"), (("ctrl+p",), "/help")],
-)
+CHOSEN = {("f6",): "claude-sonnet-5", ("ctrl+x", "y"): "balanced", ("/settings \n",): "model", ("ctrl+p",): "/help"}
+
+
 async def test_without_colours_the_chosen_line_is_reversed(
-    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, keys: tuple[str, ...], chosen: str
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with Compacted(launch_for(home, provider, environ={"NO_COLOR": "1"})).run_test(size=(120, 40)) as pilot:
-        await opened(*keys, words=chosen)(pilot)
-        await until(pilot, lambda: any(style.reverse and chosen in text for text, style in drawn(pilot.app)))
-        lines = [text for text, style in drawn(pilot.app) if style.reverse]
-        assert len(lines) <= 4, "only the chosen line"
+        for keys, chosen in CHOSEN.items():
+            await opened(*keys, words=chosen)(pilot)
+            await until(
+                pilot,
+                lambda chosen=chosen: any(style.reverse and chosen in text for text, style in drawn(pilot.app)),
+            )
+            lines = [text for text, style in drawn(pilot.app) if style.reverse]
+            assert len(lines) <= 4, "only the chosen line"
+            await pilot.press("escape")
+            await until(pilot, lambda: pilot.app.screen is pilot.app.chat)
