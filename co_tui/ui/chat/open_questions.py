@@ -7,7 +7,7 @@ from textual.events import Key, Paste
 from textual.screen import Screen
 from textual.widgets import TextArea
 
-from co_tui.ui.approvals.focus_rule import FocusRule, Goes
+from co_tui.ui.chat.focus_rule import FocusRule, Goes
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.textual_internals import bindings_of
 

@@ -14,12 +14,12 @@ from co_tui.events.file_diff import read_diff
 from co_tui.session import environment
 from co_tui.session.approvals.questions import ApprovalQuestion, ModelAnswer, ModelQuestion
 from co_tui.ui.app import CoTui
-from co_tui.ui.approvals import focus_rule
 from co_tui.ui.approvals.approval_wording import approval_panel
 from co_tui.ui.approvals.choices import Choice, Choices
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.question_text import beginning, fitted_title
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+from co_tui.ui.chat import focus_rule
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from tests.support.provider import Provider, Reply

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from co_tui.ui.approvals import focus_rule
-from co_tui.ui.approvals.focus_rule import FocusRule, Goes
+from co_tui.ui.chat import focus_rule
+from co_tui.ui.chat.focus_rule import FocusRule, Goes
 
 MOMENT_S = 0.25
 ANSWERS, OTHERS, TAB = "yn", "ask me", "\t"
