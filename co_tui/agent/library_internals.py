@@ -156,6 +156,7 @@ INHERITED: Final = (
         "Show output while a command runs.",
         "self process stdout_buffer stderr_buffer absolute_deadline",
     ),
+    Internal(_SANDBOX, "_bwrap_args", "What is hidden is looked up when a command runs."),
     Internal(_SANDBOX, "_launch", "Our arguments, and output past the sandbox's start.", "self bwrap working_dir"),
     Internal(_SANDBOX, "_login_path_mounts", "Programs as our commands find them.", "self working_dir"),
     Internal(_SANDBOX, "_sandbox", "Find out why no sandbox starts.", "self"),

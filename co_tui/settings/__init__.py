@@ -33,7 +33,6 @@ from co_tui.settings.trust_requests import (
     waiting_commands_text,
     withheld_warnings,
 )
-from co_tui.settings.writing import caveat, remove, resets, setting_of, write
 
 __all__ = [
     "ABOVE_RESUMED",
@@ -56,7 +55,6 @@ __all__ = [
     "about",
     "agents_in_force",
     "agents_text",
-    "caveat",
     "check",
     "commands_in_force",
     "commands_text",
@@ -71,17 +69,13 @@ __all__ = [
     "quoted",
     "read_policy",
     "read_text",
-    "remove",
     "requested_settings_text",
     "requested_value_text",
-    "resets",
     "rules",
-    "setting_of",
     "unknown_key",
     "unused",
     "value_text",
     "waiting_agents_text",
     "waiting_commands_text",
     "withheld_warnings",
-    "write",
 ]

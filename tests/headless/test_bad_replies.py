@@ -1,7 +1,9 @@
 """What scripts see of a provider that misbehaves: the exit code, and a sentence on standard error."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.support.command import CliCommand
 from tests.support.here import Here
@@ -50,14 +52,16 @@ def test_hooks_of_a_command_get_no_key(served_here: Here, provider: Provider) ->
     assert "PATH=" in given and KEY not in given and "OPENAI_API_KEY" not in given
 
 
-def test_what_libraries_say_is_not_printed() -> None:
+def test_what_libraries_say_is_not_printed(home: Path) -> None:
     program = (
-        "import logging, sys, warnings; sys.argv = ['co-tui', 'no-such-command']\n"
+        "import logging, sys, warnings; sys.argv = ['co-tui', 'sessions']\n"
         "from co_tui.__main__ import main\n"
         "try: main()\n"
         "except SystemExit: pass\n"
         "print('-' * 9, file=sys.stderr, flush=True)\n"
         "warnings.warn('a library warns', UserWarning); logging.getLogger('library').warning('it logs')\n"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S)
+    environ = {**os.environ, "CO_TUI_HOME": str(home)}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_S, env=environ)
     assert done.stderr.rpartition("-" * 9)[2].strip() == "", done.stderr

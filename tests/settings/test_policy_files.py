@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from co_tui.paths import Paths, locate
-from co_tui.settings import Loaded, load, policy_description, policy_groups, policy_label, policy_names, write
+from co_tui.settings import Loaded, load, policy_description, policy_groups, policy_label, policy_names
 from co_tui.settings.all_settings import SettingsError
+from co_tui.settings.writing import write
 
 GOOD = '''"""Summarise the older half."""
 settings = {"summary_form": "marker"}

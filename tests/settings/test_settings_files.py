@@ -8,7 +8,8 @@ import pytest
 
 from co_tui.paths import PROJECT_FILE, Paths, locate, read_small_text
 from co_tui.session.checkout import repository_of
-from co_tui.settings import Loaded, SettingsError, load, write
+from co_tui.settings import Loaded, SettingsError, load
+from co_tui.settings.writing import write
 from co_tui.store.learned_numbers import LearnedNumbers
 
 QUICK_S = 3.0

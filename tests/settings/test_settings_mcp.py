@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from co_tui.paths import locate
-from co_tui.settings import Loaded, SettingsError, check, load, write
+from co_tui.settings import Loaded, SettingsError, check, load
 from co_tui.settings.mcp_servers import McpServer, VariableMissing, with_variables
+from co_tui.settings.writing import write
 from co_tui.trust import Trust
 from tests.support.here import Here
 

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from co_tui.paths import Paths, locate
-from co_tui.settings import SettingsError, load, remove, write
+from co_tui.settings import SettingsError, load
 from co_tui.settings.files import parsed
 from co_tui.settings.permission_rules import Effect, RuleInForce, parse_rule
 from co_tui.settings.toml_text import with_key
-from co_tui.settings.writing import add_permission, remove_permission
+from co_tui.settings.writing import add_permission, remove, remove_permission, write
 from tests.support.long_run import drawn
 
 

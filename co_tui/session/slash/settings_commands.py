@@ -7,7 +7,7 @@ from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.session.launch import CHOSEN
 from co_tui.session.slash.command_host import CommandFailed, CommandHost, WrongArguments, command
-from co_tui.settings import RESUMED, Loaded, Origin
+from co_tui.settings import RESUMED, Loaded, Origin, writing
 
 
 @command("config")
@@ -16,10 +16,10 @@ async def config(host: CommandHost, arguments: str) -> None:
     key, _, value = arguments.partition(" ")
     if not key:
         host.answer(_all(loaded, without_effect(host)))
-    elif settings.setting_of(key) not in loaded.origins:
+    elif writing.setting_of(key) not in loaded.origins:
         raise WrongArguments(settings.unknown_key(key))
     elif not value:
-        host.answer(_one(loaded, settings.setting_of(key), without_effect(host)))
+        host.answer(_one(loaded, writing.setting_of(key), without_effect(host)))
     else:
         await _set(host, key, value.strip())
 
@@ -76,7 +76,7 @@ async def _set(host: CommandHost, key: str, value: str) -> None:
     host.require_writable()
     try:
         changer = SettingChanger(host)
-        host.say(await (changer.reset(key) if settings.resets(key, value) else changer.change(key, value)))
+        host.say(await (changer.reset(key) if writing.resets(key, value) else changer.change(key, value)))
     except settings.SettingsError as error:
         raise WrongArguments(str(error)) from None
 
@@ -90,18 +90,18 @@ class SettingChanger:
     async def change(self, key: str, value: str) -> str:
         """Raises `SettingsError`, with nothing changed."""
         launch = self._host.launch
-        kept = settings.write(key, value, launch.paths, launch.settings)
+        kept = writing.write(key, value, launch.paths, launch.settings)
         return await self._applied(key, f"{key} = {settings.value_text(kept)} saved to {launch.paths.config_file}.")
 
     async def reset(self, key: str) -> str:
         """Remove the setting from the user's file. Raises `SettingsError`."""
         launch = self._host.launch
-        settings.remove(key, launch.paths)
+        writing.remove(key, launch.paths)
         return await self._applied(key, f"{key} removed from {launch.paths.config_file}.")
 
     async def _applied(self, key: str, sentence: str) -> str:
         host = self._host
-        launch, setting = host.launch, settings.setting_of(key)
+        launch, setting = host.launch, writing.setting_of(key)
         changed = launch.reloaded(written=setting)
         for problem in changed.problems:
             host.fail(problem)
@@ -110,7 +110,7 @@ class SettingChanger:
 
             sentence += forget_limits(launch.paths.state, launch.files.limits_changed)
         holds = await host.apply(setting, changed)
-        caveat = settings.caveat(key, changed, launch.paths)
+        caveat = writing.caveat(key, changed, launch.paths)
         if not caveat and key == "reasoning_effort" and (ignored := without_effect(host).get(key)):
             caveat = f" It is {ignored}."
         return sentence + (caveat or f" It applies {holds}.")
