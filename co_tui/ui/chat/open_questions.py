@@ -39,7 +39,10 @@ class Questions:
         if panel not in self._panels[:1]:
             return
         asked = panel.question
-        is_free = not asked.waits and not self._prompt.text and self._screen.focused in (self._prompt, None)
+        if asked.waits:
+            self._rule.reached()  # it takes no key before the user goes there, and Esc in the prompt at once
+            return
+        is_free = not self._prompt.text and self._screen.focused in (self._prompt, None)
         if self._rule.appeared(time.monotonic(), is_free=is_free, number=asked.number, has_warning=bool(asked.warning)):
             panel.focus()
 
