@@ -294,35 +294,12 @@ class LeanCompositor(Compositor):
         for widget, (region, clip) in self.visible_widgets.items():  # the foremost first
             seen = region.intersection(clip)
             for part in parts:
-                if needed := _uncovered(seen.intersection(part), drawn):
+                needed = seen.intersection(part)
+                if needed and not any(front.contains_region(needed) for front in drawn):
                     rows = Region(0, needed.y, screen.width, needed.height)
                     shown = seen.intersection(rows).translate((-region.x, -region.y))
                     yield region, clip.intersection(rows), widget.render_lines(shown)
             drawn.append(seen)
-
-
-def _uncovered(region: Region, fronts: Iterable[Region]) -> Region:
-    """The smallest region around what is seen of one behind others; empty if that is nothing."""
-    rest = [region] if region else []
-    for front in fronts:
-        rest = [piece for each in rest for piece in _without(each, front)]
-        if not rest:
-            break
-    return Region.from_union(rest) if rest else Region()
-
-
-def _without(region: Region, front: Region) -> list[Region]:
-    """The pieces above, below, left and right of another region."""
-    hidden = region.intersection(front)
-    if not hidden:
-        return [region]
-    pieces = (
-        Region(region.x, region.y, region.width, hidden.y - region.y),
-        Region(region.x, hidden.bottom, region.width, region.bottom - hidden.bottom),
-        Region(region.x, hidden.y, hidden.x - region.x, hidden.height),
-        Region(hidden.right, hidden.y, region.right - hidden.right, hidden.height),
-    )
-    return [piece for piece in pieces if piece]
 
 
 def use_lean_compositor(screen: "AnyScreen") -> None:

@@ -72,8 +72,9 @@ def test_hostile_names_and_words_reach_the_terminal_as_signs_only(
     try:
         terminal.read_until("has its own settings")  # of the folder, by its name
         terminal.press("\x1b")
+        terminal.read_until("co-tui trust")
         terminal.press("@notes")
-        terminal.read_until("sly")
+        terminal.read_until("@notes")
         terminal.press("\x1b\x15")
         terminal.press(f"Explain {HOSTILE.translate(dict.fromkeys(range(32)))}\r")
         terminal.read_until("The end.")

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,17 +17,11 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.prompt.prompt_area import Prompt
 from tests.support import waiting
-from tests.support.drawing import changes_so_far, was_looked_at
 from tests.support.provider import Provider
 from tests.support.waiting import PATIENCE_S
 
 POLL_S = 0.02
 """Many conditions draw the whole screen: asked more often, they would take the app's time."""
-LOOKS_FOR_A_DRAWING = 10
-"""While a test waits, an unchanged screen is drawn again for every tenth look at it."""
-_drawn_for: object = None
-_drawn_text = ""
-_may_be_drawn_before = False
 
 
 def launch_for(home: Path, provider: Provider | None = None, **options: Any) -> Launch:
@@ -67,8 +60,7 @@ async def running(
                 pilot, lambda: app.controller.backend.ready and (not app.controller.opening or question_shown(app))
             )
         yield app, pilot
-        if not was_looked_at(app):
-            screen_text(app)  # changes are not drawn until they are looked at
+        screen_text(app)  # changes are not drawn until they are looked at
         await app.action_quit()
     assert failing or not app.failures, app.failures
 
@@ -90,17 +82,7 @@ async def answer(app: CoTui, pilot: Pilot[None], key: str) -> None:
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
     """Wait for something to become true on the screen."""
-    looks = count()
-
-    def is_met() -> object:
-        global _may_be_drawn_before
-        _may_be_drawn_before = bool(next(looks) % LOOKS_FOR_A_DRAWING)
-        try:
-            return condition()
-        finally:
-            _may_be_drawn_before = False
-
-    await waiting.until(is_met, seconds, poll_s=POLL_S)
+    await waiting.until(condition, seconds, poll_s=POLL_S)
     await pilot.pause()
 
 
@@ -144,12 +126,8 @@ def transcript_text(app: CoTui) -> str:
 
 def screen_text(app: CoTui) -> str:
     """What a person sees, line by line."""
-    global _drawn_for, _drawn_text
-    if not _may_be_drawn_before or changes_so_far(app.screen) != _drawn_for:
-        strips = app.screen._compositor.render_strips(app.size)
-        _drawn_text = "\n".join(strip.text.rstrip() for strip in strips)
-        _drawn_for = changes_so_far(app.screen)
-    return _drawn_text
+    strips = app.screen._compositor.render_strips(app.size)
+    return "\n".join(strip.text.rstrip() for strip in strips)
 
 
 async def click_on(app: CoTui, pilot: Pilot[None], words: str) -> None:

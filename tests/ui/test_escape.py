@@ -71,13 +71,6 @@ async def test_the_letter_of_an_answer_that_is_not_offered_does_nothing(home: Pa
         await pilot.press("y")
         assert (await asyncio.wait_for(asking, PATIENCE_S)).approved
 
-        asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
-        await until(pilot, lambda: app.chat.query(QuestionPanel))
-        app.chat.query_one(QuestionPanel).focus()
-        await pilot.press(*"please")
-        await until(pilot, lambda: app.chat.prompt.text == "please"), "a word is a word"
-        asking.cancel()
-
 
 async def test_esc_leaves_the_timeline_before_it_stops_the_turn(home: Path, provider: Provider) -> None:
     provider.default = Reply(wait_s=HANGING_S)

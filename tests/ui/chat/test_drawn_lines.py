@@ -197,14 +197,3 @@ def test_a_reply_is_laid_out_alike_however_it_came() -> None:
         grown.grow(TEXT[at : at + 5])
     whole = BlockLayout(Block("reply", TEXT), look, 50)
     assert [grown.text_of(n) for n in range(grown.height)] == [whole.text_of(n) for n in range(whole.height)]
-
-
-async def test_what_is_behind_other_widgets_is_not_drawn() -> None:
-    app = Shell()
-    async with app.run_test(size=(60, 20)) as pilot:
-        app.transcript.set_renderer(TextRenderer(palette_of(DARK)))
-        await pilot.pause()
-        rows = [len(strips) for _, _, strips in app.screen._compositor._get_renders()]
-        assert sorted(rows) == [1, 1, 18, 19], "the title, the text, what is below the text, the chat; not the screen"
-        lean = app.screen._compositor._render_chops(app.size.region, lambda _: True)
-        assert [[strip.text for strip in line.values()] for line in lean] == whole_screen(app)

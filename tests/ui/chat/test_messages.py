@@ -166,8 +166,10 @@ async def test_finding_counts_marks_and_goes_both_ways_while_typing(home: Path, 
         await until(pilot, lambda: app.controller.idle)
 
 
-async def test_what_is_not_loaded_yet_is_found_and_counted_however_fast_one_types(home: Path) -> None:
-    launch = launch_for(home, session_id="long")
+async def test_what_is_not_loaded_yet_is_found_and_counted_however_fast_one_types(
+    home: Path, provider: Provider
+) -> None:
+    launch = launch_for(home, provider, session_id="long")
     facts = [
         Message(turn=n, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"plum {n}"}]})
         for n in range(1, 400)

@@ -210,6 +210,7 @@ async def test_what_is_being_done(
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(prompt_status, "time", clock)
+    monkeypatch.setattr(prompt_status, "SKIPPED", 1)
     monkeypatch.setattr(gauge_widget, "MOVE_S", 1e9)
     waiting = [
         WaitingPrompt(1, "and then run the whole suite", held=False),
