@@ -101,7 +101,7 @@ _MORE_PHASES = (hypothesis.Phase.target, hypothesis.Phase.shrink) if LONG_RUN el
 hypothesis.settings.register_profile(
     "untimed",
     deadline=None,
-    max_examples=drawn(50),
+    max_examples=drawn(25),
     derandomize=not LONG_RUN,
     database=None,
     phases=(hypothesis.Phase.explicit, hypothesis.Phase.generate, *_MORE_PHASES),
