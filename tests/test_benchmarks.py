@@ -12,7 +12,6 @@ from tests.benchmarks.__main__ import BENCHMARKS
 from tests.benchmarks.small import SMALL
 from tests.support.long_run import LONG_RUN
 
-
 SLOW = ("app", "counting", "day", "latency", "network", "streaming")
 """Those that take seconds even when they are small: run in a long run."""
 
