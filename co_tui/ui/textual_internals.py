@@ -75,6 +75,7 @@ INTERNALS: Final = (
     Internal("textual.app:App", "_filters", "`NO_COLOR` removes all colours; Textual's filter keeps greys."),
     Internal("textual.app:App", "_animator", "`animator` is read-only."),
     Internal("textual.app:App", "_animate", "The animator's bound method, cached by the app."),
+    Internal("textual.app:App", "_last_focused_on_app_blur", "What has the focus, while the terminal has none."),
     Internal("textual._animator", "Animator", "Subclassed: a step that ends another animation raises KeyError."),
     Internal("textual._animator:Animator", "_animations", "To tell that KeyError from others."),
     Internal("textual.dom:DOMNode", "_bindings", "Bindings per instance; a keymap is global, and not for the prompt."),
@@ -342,6 +343,11 @@ def forward_event(widget: "Widget", event: Event) -> None:
 def bindings_of(node: "DOMNode") -> "BindingsMap":
     """The node's own bindings; changes apply to this instance."""
     return node._bindings
+
+
+def focused_here_or_elsewhere(screen: "AnyScreen") -> "Widget | None":
+    """What has the focus, or gets it back once the terminal has it again."""
+    return screen.focused or screen.app._last_focused_on_app_blur
 
 
 def is_being_removed(node: "DOMNode") -> bool:

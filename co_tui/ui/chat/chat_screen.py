@@ -334,6 +334,10 @@ class ChatScreen(ChatRequests):
             self.prompt.focus()
             self.refresh_bindings()
 
+    def on_screen_resume(self) -> None:
+        if self.is_mounted:
+            self.questions.uncover()
+
     def show_question(self, panel: "QuestionPanel", *, turn_waits: bool = True) -> None:
         self.questions.show(panel)
         if turn_waits:

@@ -9,7 +9,7 @@ from textual.widgets import TextArea
 
 from co_tui.ui.chat.focus_rule import FocusRule, Goes
 from co_tui.ui.prompt.prompt_area import Prompt
-from co_tui.ui.textual_internals import bindings_of
+from co_tui.ui.textual_internals import bindings_of, focused_here_or_elsewhere
 
 if TYPE_CHECKING:
     from co_tui.ui.approvals.question_bar import QuestionPanel
@@ -28,6 +28,8 @@ class Questions:
         """From top to bottom."""
         self._answers = frozenset[str]()
         """The letters of the question that was answered last."""
+        self._is_hidden = False
+        """Whether the first question came while a dialog was open, and was not seen yet."""
 
     def show(self, panel: "QuestionPanel") -> None:
         self._panels.append(panel)
@@ -38,13 +40,21 @@ class Questions:
         """The user sees the question now."""
         if panel not in self._panels[:1]:
             return
+        self._is_hidden = not self._screen.is_active
+        if self._is_hidden:
+            return
         asked = panel.question
         if asked.waits:
             self._rule.reached()  # it takes no key before the user goes there, and Esc in the prompt at once
             return
-        is_free = not self._prompt.text and self._screen.focused in (self._prompt, None)
+        is_free = not self._prompt.text and focused_here_or_elsewhere(self._screen) in (self._prompt, None)
         if self._rule.appeared(time.monotonic(), is_free=is_free, number=asked.number, has_warning=bool(asked.warning)):
             panel.focus()
+
+    def uncover(self) -> None:
+        """No dialog is open any more: a question that came behind it appears now."""
+        if self._is_hidden and self._panels:
+            self._offer_focus(self._panels[0])
 
     @property
     def focused(self) -> "QuestionPanel | None":

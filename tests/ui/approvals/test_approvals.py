@@ -321,3 +321,40 @@ async def test_a_question_about_a_change_shows_much_of_its_diff(home: Path, prov
             seen = screen_text(app)
             assert sum(f"+line {n} " in seen for n in range(40)) >= least and "? keys" in seen, size
             assert "Deny" in seen and "View all" in seen, "every answer is still there"
+
+
+async def test_a_question_behind_a_dialog_appears_when_that_closes(
+    home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("f1")
+        await until(pilot, lambda: app.screen is not app.chat)
+        app.send("write it")
+        panel = await shown(app, pilot)
+        await pilot.pause()
+        assert not panel.has_focus
+        monkeypatch.setattr(focus_rule, "MOMENT_S", HANGING_S)
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat and panel.has_focus)
+        await pilot.press("y")
+        await pilot.pause()
+        assert app.chat.prompt.text == "y" and app.chat.prompt.has_focus and written == []
+
+
+async def test_a_question_leaves_the_focus_where_it_was_before_the_terminal_lost_it(
+    home: Path, provider: Provider, written: list[str]
+) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("ctrl+f")
+        await until(pilot, lambda: isinstance(app.focused, Input))
+        app.app_focus = False
+        await pilot.pause()
+        app.send("write it")
+        await shown(app, pilot)
+        await pilot.pause()
+        app.app_focus = True
+        await pilot.pause()
+        assert isinstance(app.focused, Input)
+        await pilot.press("y")
+        await pilot.pause()
+        assert isinstance(app.focused, Input) and written == []
