@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 
+from co_tui.agent.lean_imports import without_unused_parts
 from co_tui.agent.models import open_model
 from co_tui.agent.models.model_handle import ModelConfig
 
@@ -78,3 +79,13 @@ async def test_a_library_that_needs_a_package_unused_by_the_others_can_import_it
     with pytest.raises(ValueError):
         open_model.preload(f"{prefix}:some")
     assert hidden == [False, False]
+
+
+def test_a_package_that_another_thread_has_made_importable_again_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("aiohttp", "httpx"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with without_unused_parts():
+        del sys.modules["aiohttp"]
+        sys.modules["httpx"] = pytest
+    assert sys.modules.pop("httpx") is pytest
+    assert "aiohttp" not in sys.modules
