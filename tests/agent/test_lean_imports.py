@@ -1,5 +1,6 @@
 """What the providers' libraries load with the engine, found out in one new process."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import pytest
 from co_tui.agent.lean_imports import without_unused_parts
 from co_tui.agent.models import open_model
 from co_tui.agent.models.model_handle import ModelConfig
+from co_tui.agent.wire.model_errors import ModelUnusable
 
 MOST_TYPES: Final = 160
 """Modules of types that a chat with an OpenAI-compatible server loads; the library has more than 700."""
@@ -72,9 +74,9 @@ async def test_a_library_that_needs_a_package_unused_by_the_others_can_import_it
         raise ValueError
 
     monkeypatch.setattr(open_model, "infer_model", library)
-    monkeypatch.setattr(open_model.importlib, "import_module", library)
+    monkeypatch.setattr(importlib, "import_module", library)
     config = ModelConfig(environ={f"{prefix.upper()}_API_KEY": "key"}, fetched_models=tmp_path)
-    with pytest.raises(open_model.ModelUnusable):
+    with pytest.raises(ModelUnusable):
         await open_model.open_model(f"{prefix}:some", config)
     with pytest.raises(ValueError):
         open_model.preload(f"{prefix}:some")
