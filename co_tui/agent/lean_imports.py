@@ -30,7 +30,8 @@ def without_unused_parts() -> Iterator[None]:
     finally:
         sys.meta_path.remove(finder)
         for name in hidden:
-            del sys.modules[name]
+            if sys.modules.get(name) is None:  # another thread may have ended this already, and imported the package
+                sys.modules.pop(name, None)
 
 
 class _TypesFinder(MetaPathFinder):

@@ -1,11 +1,18 @@
 """What the providers' libraries load with the engine, found out in one new process."""
 
+import importlib
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
+
+from co_tui.agent.lean_imports import without_unused_parts
+from co_tui.agent.models import open_model
+from co_tui.agent.models.model_handle import ModelConfig
+from co_tui.agent.wire.model_errors import ModelUnusable
 
 MOST_TYPES: Final = 160
 """Modules of types that a chat with an OpenAI-compatible server loads; the library has more than 700."""
@@ -52,3 +59,35 @@ def test_every_type_is_there_when_it_is_used(found: Any) -> None:
 
 def test_the_responses_api_is_loaded_when_it_is_used(found: Any) -> None:
     assert found["responses"] == "PlainResponses"
+
+
+@pytest.mark.parametrize("prefix", ["groq", "mistral"])
+async def test_a_library_that_needs_a_package_unused_by_the_others_can_import_it(
+    prefix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, "httpx", raising=False)
+    monkeypatch.setattr(open_model, "_OPTIONAL_PACKAGES", {prefix: "json"})
+    hidden = []
+
+    def library(*_: object) -> None:
+        hidden.append("httpx" in sys.modules)
+        raise ValueError
+
+    monkeypatch.setattr(open_model, "infer_model", library)
+    monkeypatch.setattr(importlib, "import_module", library)
+    config = ModelConfig(environ={f"{prefix.upper()}_API_KEY": "key"}, fetched_models=tmp_path)
+    with pytest.raises(ModelUnusable):
+        await open_model.open_model(f"{prefix}:some", config)
+    with pytest.raises(ValueError):
+        open_model.preload(f"{prefix}:some")
+    assert hidden == [False, False]
+
+
+def test_a_package_that_another_thread_has_made_importable_again_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("aiohttp", "httpx"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with without_unused_parts():
+        del sys.modules["aiohttp"]
+        sys.modules["httpx"] = pytest
+    assert sys.modules.pop("httpx") is pytest
+    assert "aiohttp" not in sys.modules

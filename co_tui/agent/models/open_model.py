@@ -126,12 +126,17 @@ async def _check_served(name: str, base_url: str, key: str) -> None:
         raise ModelUnusable(f"The server at {redact(base_url, (key,))} does not serve {name}. It serves {offered}.")
 
 
+def _lean_imports(name: str) -> contextlib.AbstractContextManager[None]:
+    """For importing the library of a model; those that are not installed with co-tui cannot be without `httpx`."""
+    return contextlib.nullcontext() if name.partition(":")[0] in _OPTIONAL_PACKAGES else without_unused_parts()
+
+
 def preload(name: str) -> None:
     """Import the provider's code before its first use. Slow: call it in a thread."""
     prefix = name.partition(":")[0]
     module = {"anthropic": "anthropic", "google": "google", "groq": "groq", "mistral": "mistral"}.get(prefix, "openai")
     # Opening the model will report what is missing.
-    with contextlib.suppress(ImportError), without_unused_parts():
+    with contextlib.suppress(ImportError), _lean_imports(name):
         importlib.import_module(f"pydantic_ai.models.{module}")
 
 
@@ -174,7 +179,7 @@ async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     found = await _provider_key(name, config)
     client = new_client()
     try:
-        with without_unused_parts():
+        with _lean_imports(name):
             model = infer_model(name, lambda prefix: _provider(prefix, client, found.key))
     except ImportError as error:
         raise ModelUnusable(f"{name} needs a missing package: {error}") from None

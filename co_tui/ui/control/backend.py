@@ -51,10 +51,11 @@ class Backend:
         try:
             from co_tui.agent.lean_imports import without_unused_parts
 
-            with IMPORT_LOCK, without_unused_parts():
-                from co_tui.agent.models.open_model import config_for, open_model, preload
-                from co_tui.session.compaction.telemetry import configure
-                from co_tui.session.environment import Environment
+            with IMPORT_LOCK:
+                with without_unused_parts():
+                    from co_tui.agent.models.open_model import config_for, open_model, preload
+                    from co_tui.session.compaction.telemetry import configure
+                    from co_tui.session.environment import Environment
 
                 preload(model)
             launch = self.launch
