@@ -1,8 +1,8 @@
 """Which keys are meant for a question, and which for the prompt. Knows no screen.
 
 A question that appears while the prompt is empty takes the focus, unless a key reached the prompt a moment before. A
-key a moment after it appeared was on its way to the prompt, and goes there. Within a batch the next question has the
-keys at once; one with a warning waits that moment. After that an answer answers at once, other text is for the prompt.
+key pressed a moment after it appears was meant for the prompt, and goes there. In a batch the next question gets keys
+at once, but a warning first waits that moment. From then on an answer letter answers; other text goes to the prompt.
 """
 
 from enum import Enum

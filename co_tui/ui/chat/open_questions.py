@@ -86,8 +86,9 @@ class Questions:
     def intercept(self, event: Key | Paste) -> bool:
         """Whether the key is done with. Text typed outside of text fields moves the focus to the prompt."""
         focused, panel, key = self._screen.focused, self.focused, event.key if isinstance(event, Key) else ""
-        completes = focused is self._prompt and self._prompt.follow_offer().is_open  # its list says that Tab does
-        if key == "tab" and panel is None and self._panels and not completes:
+        if key == "tab" and panel is None and self._panels:
+            if focused is self._prompt and self._prompt.follow_offer().is_open:
+                return False  # the list of completions says that Tab completes
             self._rule.reached()
             self._panels[0].focus()
             return True
