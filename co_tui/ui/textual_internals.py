@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from rich.console import RenderableType
     from rich.markdown import Markdown
+    from textual._compositor import CompositorMap, ReflowResult
     from textual.app import App
     from textual.binding import BindingsMap
     from textual.dom import DOMNode
@@ -94,6 +95,7 @@ INTERNALS: Final = (
     Internal("textual._compositor", "Compositor", "Subclassed: it draws every widget for each change of one."),
     Internal("textual._compositor:Compositor", "_get_renders", "Only what is in the part to draw.", "self crop"),
     Internal("textual._compositor:Compositor", "_dirty_regions", "The parts to draw."),
+    Internal("textual._compositor:Compositor", "_full_map", "A lookup replaces it; what is new then counts as known."),
     Internal("textual.widget:Widget", "_scroll_update", "Resize the scroll bar without a layout.", "self virtual_size"),
     Internal(
         "textual.message_pump:MessagePump", "_dispatch_message", "Late messages to a closed screen.", "self message"
@@ -277,9 +279,20 @@ class ScrollViewInternals(ScrollView):
 
 
 class LeanCompositor(Compositor):
-    """Draws only the widgets and rows that are seen in the parts of the screen to draw; Textual draws all of them."""
+    """Draws only the widgets and rows that are seen in the parts of the screen to draw; Textual draws all of them.
+
+    Every new widget gets its Resize: Textual forgets it where a position is looked up between mount and layout.
+    """
 
     parts: tuple[Region, ...] = ()
+    laid_out: "CompositorMap | None" = None
+
+    def reflow(self, parent: "Widget", size: Size) -> "ReflowResult":
+        if self.laid_out is not None:
+            self._full_map = self.laid_out
+        result = super().reflow(parent, size)
+        self.laid_out = self._full_map
+        return result
 
     def render_partial_update(self) -> "ChopsUpdate | None":
         self.parts = tuple(self._dirty_regions)

@@ -197,3 +197,21 @@ def test_a_reply_is_laid_out_alike_however_it_came() -> None:
         grown.grow(TEXT[at : at + 5])
     whole = BlockLayout(Block("reply", TEXT), look, 50)
     assert [grown.text_of(n) for n in range(grown.height)] == [whole.text_of(n) for n in range(whole.height)]
+
+
+class Sized(Static):
+    sizes: int = 0
+
+    def on_resize(self) -> None:
+        self.sizes += 1
+
+
+async def test_a_new_widget_learns_its_size_although_a_position_was_looked_up_before_the_layout() -> None:
+    app = Shell()
+    async with app.run_test() as pilot:
+        new = Sized("new")
+        await app.screen.mount(new)
+        app.screen._compositor._full_map_invalidated = True  # as a new widget that is drawn does
+        assert new in app.screen._compositor.full_map
+        await pilot.pause()
+        assert new.sizes == 1
