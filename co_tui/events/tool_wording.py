@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from co_tui.events.facts.base import Json
 from co_tui.events.file_diff import read_diff
-from co_tui.events.refusals import HOOK_REFUSED
+from co_tui.events.refusals import HOOK_REFUSED, read_refusal
 from co_tui.events.tool_calls import GIST_CHARS, call_line, gist_of_call, objects_in, tool_label
 from co_tui.inert import inert, one_line
 from co_tui.late_pattern import late_pattern
@@ -124,7 +124,8 @@ def result_summary(tool: str, arguments: str, result: str, stage: Stage = "finis
 
 def _unfinished(result: str, stage: Stage) -> str:
     if stage == "refused":
-        return REFUSED_BY_HOOK if result.startswith(HOOK_REFUSED) else DENIED
+        reason = one_line(read_refusal(result).reason, STATUS_CHARS)
+        return REFUSED_BY_HOOK if result.startswith(HOOK_REFUSED) else f"{DENIED}: {reason}" if reason else DENIED
     return INTERRUPTED if stage == "stopped" else stage
 
 

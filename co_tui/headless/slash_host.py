@@ -128,7 +128,7 @@ class SlashHost:
             raise CommandFailed(f"{question} {self._how_to_agree}")
         return True
 
-    async def choose_restored(self, plan: RestorePlan) -> str:
+    async def choose_restored(self, plan: RestorePlan, *, edits: bool) -> str:
         self.say(f"Files stay as they are. `/rewind {plan.turn} {FILES}` restores them, too.")
         return CONVERSATION
 

@@ -324,4 +324,12 @@ def _rule_text(text: str) -> str:
         return f"pages of {pattern.removeprefix('domain:')}"
     if rule == Rule(WEB_SEARCH):
         return "searches"
-    return f"edits in {pattern}" if rule.tool == EDIT and pattern else one_line(text, SHOWN_CHARS)
+    if rule.tool == EDIT and pattern:
+        return "edits of top-level files" if pattern == "./*" else f"edits in {_place(pattern)}"
+    return one_line(text, SHOWN_CHARS)
+
+
+def _place(pattern: str) -> str:
+    """A folder and all below it by its name, as people write it; any other pattern as it is."""
+    folder = pattern.removesuffix("**")
+    return folder if folder.endswith("/") and "*" not in folder else pattern

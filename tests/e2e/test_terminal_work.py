@@ -106,10 +106,10 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
 
     answer(terminal, "y", "Run this command?", "check.py", "y  Allow once")
     answer(terminal, "r", "Run this command?", "git push", "Warning: publishes or sends to others", "exit 0")
-    terminal.wait("Reason, for the model")
+    terminal.wait("Deny, because")
     terminal.type("nothing leaves this machine")
     terminal.press("Enter")
-    terminal.wait("Find the callers", "Read the manual", "denied")
+    terminal.wait("Find the callers", "Read the manual", "denied: nothing leaves")
     together.set()
     answer(terminal, "2", "The model asks", "Which name?", "1  v1", "done · fresh · 1 call")
     terminal.wait("All is done.", "3 of 3", gone="Esc stop")

@@ -16,6 +16,7 @@ from co_tui.store.sqlite.store import SqliteStore
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.prompt.prompt_area import Prompt
+from co_tui.ui.widgets.field import Field
 from tests.support import waiting
 from tests.support.provider import Provider
 from tests.support.waiting import PATIENCE_S
@@ -135,6 +136,13 @@ async def click_on(app: CoTui, pilot: Pilot[None], words: str) -> None:
     lines = screen_text(app).splitlines()
     row = next(n for n, line in enumerate(lines) if words in line)
     await pilot.click(offset=(cell_len(lines[row].partition(words)[0]) + 1, row))
+
+
+async def write_answer(app: CoTui, pilot: Pilot[Any], text: str) -> None:
+    """Write into the open field of a question, and send it."""
+    await until(pilot, lambda: isinstance(app.screen.focused, Field))
+    assert app.chat.query_one(QuestionPanel).has_focus_within
+    await type_text(pilot, f"{text}\n")
 
 
 async def to_question(app: CoTui, pilot: Pilot[Any]) -> None:

@@ -46,9 +46,15 @@ class Verdict(NamedTuple):
     """Whether it changes what makes programs run, so that only the user can allow it."""
 
     @property
+    def is_plain_question(self) -> bool:
+        """Whether it is asked about only because nothing allows it yet: no ask rule, danger or protected name."""
+        special = self.reason or self.danger or self.outside_sandbox or self.protected
+        return self.action == "ask" and not special
+
+    @property
     def can_be_allowed(self) -> bool:
-        """Whether a rule could allow it permanently: no deny or ask rule, danger or protected name forbids that."""
-        return self.action == "ask" and bool(self.rules) and not (self.reason or self.danger or self.outside_sandbox)
+        """Whether a rule could allow it permanently."""
+        return bool(self.rules) and self.is_plain_question
 
 
 RUN: Final = Verdict("run")

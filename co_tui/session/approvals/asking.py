@@ -18,7 +18,7 @@ from co_tui.events.refusals import DENIED, denied_by_user, refused_by_hook, refu
 from co_tui.events.storable import storable, storable_text
 from co_tui.events.stored_messages import text_of
 from co_tui.session.approvals.permissions import Permissions
-from co_tui.session.approvals.questions import USER, Approval, ApprovalQuestion, Questions
+from co_tui.session.approvals.questions import USER, Approval, ApprovalQuestion, BatchedCall, Questions
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.hook_entries import PRE_TOOL_USE
@@ -40,15 +40,16 @@ class _Change(NamedTuple):
     note: str = ""
 
 
-class Numbers(NamedTuple):
-    """Which question of a reply it is, and of how many, as far as is known."""
+class Batch(NamedTuple):
+    """Which question of a reply it is, of how many, as far as is known, and the calls that may be allowed with it."""
 
     number: int = 1
     of: int = 1
+    rest: tuple[BatchedCall, ...] = ()
 
 
-async def _alone() -> Numbers:
-    return Numbers()
+async def _alone() -> Batch:
+    return Batch()
 
 
 class Approvals:
@@ -71,10 +72,15 @@ class Approvals:
         self._permissions = permissions
         self._what = what
         self._agent = agent
+        self.rest: list[BatchedCall] = []
+        """The calls that the user allowed with an earlier one of their reply."""
 
-    async def ask(self, call: AskedCall, numbers: Callable[[], Awaitable[Numbers]] = _alone) -> ToolDenied | None:
+    def begin_reply(self) -> None:
+        self.rest = []
+
+    async def ask(self, call: AskedCall, batch: Callable[[], Awaitable[Batch]] = _alone) -> ToolDenied | None:
         """Get the answer about a call, unless an earlier answer allows it; None if it is allowed. If cancelled, the
-        question stays pending. `numbers` is called if the user is asked."""
+        question stays pending. `batch` is called if the user is asked."""
         asked = _requested(call, self._turn, self._agent)
         logged = self._pending(call.call_id)
         if logged is not None and (logged.tool, logged.arguments) == (asked.tool, asked.arguments):
@@ -93,12 +99,24 @@ class Approvals:
             answer = Approval(approved=False, by=HOOK, reason=refused_by_hook(asked.hook_reason))
         elif verdict.action == "run" and not asked.hook:
             answer = Approval(approved=True, by="an earlier answer")
+        elif self._take_from_rest(asked) and verdict.is_plain_question and not asked.hook and not asked.is_changed:
+            answer = Approval(approved=True, by=USER)
         else:
-            answer = await self._answer(asked, verdict, await numbers())
+            asked_with = await batch()
+            answer = await self._answer(asked, verdict, asked_with)
+            self.rest += asked_with.rest if answer.approved and answer.rest else ()
         decided = _decided(asked, answer)
         await self._recorder.record(decided, *self._mode_changes(decided))
         self._keep(asked, decided)
         return None if decided.approved else ToolDenied(_refusal(asked.tool, decided))
+
+    def _take_from_rest(self, asked: ApprovalRequested) -> bool:
+        """Whether the user allowed this call with an earlier one; holds once, as a tool may ask again by itself."""
+        call = BatchedCall(call_id=asked.call_id, tool=asked.tool, arguments=asked.arguments)
+        is_listed = call in self.rest
+        if is_listed:
+            self.rest.remove(call)
+        return is_listed
 
     def asked_before(self, call_id: str) -> HookedCall | None:
         if (asked := self._pending(call_id)) is None:
@@ -112,12 +130,12 @@ class Approvals:
         return next((each for each in pending if each.call_id == storable_text(call_id) and each.mark), None)
 
     def _mode_changes(self, decided: ApprovalDecided) -> list[ModeChange]:
-        """An accepted plan says in which mode the work continues."""
+        """An answer may say in which mode the work continues."""
         before, mode = self._permissions.mode, decided.mode if decided.approved else ""
         mode = mode and self._permissions.allowed_mode(mode)
         return [ModeChange(from_=before, to=mode)] if mode not in ("", before) else []
 
-    async def _answer(self, asked: ApprovalRequested, verdict: Verdict, numbers: Numbers) -> Approval:
+    async def _answer(self, asked: ApprovalRequested, verdict: Verdict, batch: Batch) -> Approval:
         """The user's answer about the change as it would be made now: files may change while a question waits."""
         shown = await self._now(asked)
         for _ in range(MOST_ASKED_AGAIN):
@@ -125,7 +143,7 @@ class Approvals:
             if shown.what != asked.what:
                 asked, note = asked.but(what=shown.what), CHANGED_SINCE
                 await self._recorder.record(asked)
-            question = _question(asked, verdict, numbers)
+            question = _question(asked, verdict, batch)
             question = question.but(
                 note=note, where=self._permissions.where(asked.tool, verdict), modes=self._permissions.modes
             )
@@ -204,7 +222,7 @@ def _requested(call: AskedCall, turn: int, agent: str) -> ApprovalRequested:
     )
 
 
-def _question(asked: ApprovalRequested, verdict: Verdict, numbers: Numbers) -> ApprovalQuestion:
+def _question(asked: ApprovalRequested, verdict: Verdict, batch: Batch) -> ApprovalQuestion:
     return ApprovalQuestion(
         tool=asked.tool,
         arguments=asked.arguments,
@@ -215,8 +233,7 @@ def _question(asked: ApprovalRequested, verdict: Verdict, numbers: Numbers) -> A
         danger=verdict.danger,
         agent=asked.agent,
         call_id=asked.call_id,
-        number=numbers.number,
-        of=numbers.of,
+        **batch._asdict(),
     )
 
 

@@ -30,6 +30,14 @@ class SummaryQuestion(Record):
     summary: str
 
 
+class BatchedCall(Record):
+    """A call of the same reply that waits behind a question."""
+
+    call_id: str
+    tool: str
+    arguments: Json
+
+
 class ApprovalQuestion(Record):
     """May a tool be called like this?"""
 
@@ -54,8 +62,10 @@ class ApprovalQuestion(Record):
     number: int = 1
     of: int = 1
     """Its number among the questions asked together."""
+    rest: tuple[BatchedCall, ...] = ()
+    """The calls behind it that can be allowed with it: none that destroys, publishes, or makes programs run."""
     modes: tuple[str, ...] = MODES
-    """For a plan: those in which the work can continue."""
+    """Those that the folder allows."""
 
     @property
     def is_plan(self) -> bool:
@@ -72,7 +82,9 @@ class Approval(Record):
     rules: tuple[str, ...] = ()
     """The rules allowed from now on, unless the scope is once."""
     mode: str = ""
-    """For an accepted plan: the mode in which the work continues."""
+    """The mode in which the work continues, if the answer changes it."""
+    rest: bool = False
+    """Whether the rest of the batch is allowed, too, as the question listed it."""
     reason: str = ""
     """For a refusal: passed on to the model."""
 

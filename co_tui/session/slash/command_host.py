@@ -105,7 +105,7 @@ class CommandHost(Protocol):
     async def confirm(self, question: str) -> bool:
         """Ask yes or no. Raises `CommandFailed` if there is no one to ask."""
 
-    async def choose_restored(self, plan: "RestorePlan") -> str:
+    async def choose_restored(self, plan: "RestorePlan", *, edits: bool) -> str:
         """What a rewind brings back: one of `WHATS`, or nothing."""
 
     async def consent(self, by_others: Sequence[str], *, undoes: bool) -> "Consent | None":

@@ -6,7 +6,7 @@ from co_tui.events.stored_messages import prompt_of
 from co_tui.events.wording import counted
 from co_tui.inert import one_line
 from co_tui.session.slash.command_host import CommandFailed, CommandHost, WrongArguments, command
-from co_tui.session.slash.file_rewinds import WHATS, rewind_to, undo_restore
+from co_tui.session.slash.file_rewinds import EDIT, WHATS, rewind_to, undo_restore
 
 if TYPE_CHECKING:
     from co_tui.events import Ref
@@ -101,7 +101,7 @@ async def _seen_again(session: "Session") -> str:
 async def rewind(host: CommandHost, arguments: str) -> None:
     session = host.opened()
     words = arguments.split()
-    what = words.pop() if words and words[-1] in WHATS else ""
+    what = words.pop() if words and words[-1] in (*WHATS, EDIT) else ""
     if len(words) != 1 or not words[0].isdecimal():
         given = f", not {one_line(' '.join(words), 40)!r}" if words else ""
         raise WrongArguments(f"/rewind takes a turn number{given}. Then `files`, `conversation` or `both`.")

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 BOTH, CONVERSATION, FILES = "both", "conversation", "files"
 WHATS = (BOTH, CONVERSATION, FILES)
 """What `/rewind` can bring back."""
+EDIT = "edit"
+"""The same as without any of these, for a prompt that will be edited and sent again."""
 
 
 async def rewind_to(host: CommandHost, session: "Session", turn: int, what: str = "") -> None:
@@ -21,7 +23,7 @@ async def rewind_to(host: CommandHost, session: "Session", turn: int, what: str 
     from co_tui.session.state.history_edits import NothingToUndo
 
     try:
-        chosen, stays = (what, "") if what else await _chosen_what(host, session, turn)
+        chosen, stays = (what, "") if what in WHATS else await _chosen_what(host, session, turn, edits=what == EDIT)
         if chosen == CONVERSATION:
             host.give_back(await session.edits.rewind(turn))
             host.say(f"Rewound to before turn {turn}. {stays}/undo goes back.")
@@ -31,7 +33,7 @@ async def rewind_to(host: CommandHost, session: "Session", turn: int, what: str 
         raise CommandFailed(str(refused)) from None
 
 
-async def _chosen_what(host: CommandHost, session: "Session", turn: int) -> tuple[str, str]:
+async def _chosen_what(host: CommandHost, session: "Session", turn: int, *, edits: bool) -> tuple[str, str]:
     """What to bring back, and which commits stay. The conversation if no file changed since, or none can be
     restored."""
     from co_tui.session.snapshots.commits import commits_sentence
@@ -44,7 +46,7 @@ async def _chosen_what(host: CommandHost, session: "Session", turn: int) -> tupl
     if plan is None:
         return CONVERSATION, ""
     stays = f"{commits_sentence(plan.commits)} " if plan.commits else ""
-    return await host.choose_restored(plan) if plan.changes else CONVERSATION, stays
+    return await host.choose_restored(plan, edits=edits) if plan.changes else CONVERSATION, stays
 
 
 async def _rewind_files(host: CommandHost, session: "Session", turn: int, *, conversation: bool) -> None:

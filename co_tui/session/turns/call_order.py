@@ -7,17 +7,20 @@ from typing import Any, Final
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDenied
 
+from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import DELEGATE_TOOL, PARALLEL_READS
 from co_tui.agent.toolkit import AskedCall, HookedCall
 from co_tui.events.refusals import refused_by_hook
-from co_tui.events.storable import storable_text
-from co_tui.session.approvals.asking import Approvals, Numbers
+from co_tui.events.storable import storable, storable_text
+from co_tui.session.approvals.asking import Approvals, Batch
 from co_tui.session.approvals.permissions import Permissions
+from co_tui.session.approvals.questions import BatchedCall
 from co_tui.session.hooks.call_hooks import TURN_ENDED
 from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.turns.run_log import RunLog
 from co_tui.session.turns.streaming import Streaming
 from co_tui.session.turns.unfinished import left_delegation
+from co_tui.settings.rules import PRESENT_PLAN
 
 NEEDS_OWN_CALL: Final = "it is not allowed without asking the user, which a call of your own does"
 
@@ -102,7 +105,8 @@ class ReplyCalls:
         """The calls of the next reply, in their order."""
         self._order = CallOrder(calls)
         self._asked = 0
-        self._expected: tuple[object, frozenset[str]] = (None, frozenset())
+        self._approvals.begin_reply()
+        self._judged: tuple[object, dict[str, Verdict]] = (None, {})
         """The calls that will be asked about, and the rules and the mode by which they were judged."""
 
     def done(self, call_id: str) -> None:
@@ -127,7 +131,7 @@ class ReplyCalls:
             return await self._denied_without_asking(asked)
         if asked.hooked.arguments is None:
             asked = asked._replace(arguments=_arguments(written))
-        denied = await self._approvals.ask(asked, self._numbers)
+        denied = await self._approvals.ask(asked, self._batch)
         if denied is None and self._hooks.has_stopped:
             return ToolDenied(refused_by_hook(TURN_ENDED))
         return denied
@@ -146,16 +150,25 @@ class ReplyCalls:
             return None
         return {"agent_name": state.delegations[name].name, "task": state.delegations[name].task}
 
-    async def _numbers(self) -> Numbers:
-        """Counts the calls behind this one that would be asked about; judged again only if an answer changed what is
+    async def _batch(self) -> Batch:
+        """The calls behind this one that would be asked about; judged again only if an answer changed what is
         allowed."""
         self._asked += 1
         waiting, key = self._order.waiting, (self._permissions.mode, len(self._permissions.state.allowed))
-        if self._expected[0] != key:
+        if self._judged[0] != key:
             judged = [(call, await self._permissions.verdict(call.tool_name, _arguments(call))) for call in waiting]
-            self._expected = key, frozenset(call.tool_call_id for call, each in judged if each.action == "ask")
-        behind = sum(call.tool_call_id in self._expected[1] for call in waiting)
-        return Numbers(self._asked, self._asked + behind)
+            self._judged = key, {call.tool_call_id: each for call, each in judged if each.action == "ask"}
+        asked = [(_batched(call), each) for call in waiting if (each := self._judged[1].get(call.tool_call_id))]
+        behind = [(call, each) for call, each in asked if call not in self._approvals.rest]
+        rest = tuple(call for call, each in behind if each.is_plain_question and call.tool != PRESENT_PLAN)
+        return Batch(self._asked, self._asked + len(behind), rest)
+
+
+def _batched(call: ToolCallPart) -> BatchedCall:
+    arguments = storable(_arguments(call))
+    return BatchedCall(
+        call_id=storable_text(call.tool_call_id), tool=storable_text(call.tool_name), arguments=arguments
+    )
 
 
 def _arguments(call: ToolCallPart) -> dict[str, Any]:

@@ -1,13 +1,16 @@
 """Turns an approval request into a question: title, text and choices."""
 
+import json
 import re
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final
 
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, mcp_server_and_tool
+from co_tui.events import Json
 from co_tui.events.file_diff import FileDiff, read_diff
-from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
+from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths, tool_label
+from co_tui.events.tool_wording import call_summary
 from co_tui.events.wording import counted
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import ApprovalQuestion
@@ -22,11 +25,17 @@ NAMES_CHARS: Final = 60
 """Of several files together."""
 AGENT_CHARS: Final = 20
 SENTENCE_CHARS: Final = 300
+SEND_BACK: Final = Choice("r", "Send back with comments", writes="Comments for the model")
 PLAN_MODES: Final = {"y": ASK, "e": EDITS, "a": AUTO}
 """The mode an accepted plan runs in, by the key of the answer."""
-ANSWER_LETTERS: Final = "yspnr"
+ANSWER_LETTERS: Final = "ybspAnr"
 """Of all questions about calls, though not every one offers all of them."""
-DENY: Final = (Choice("n", "Deny"), Choice("r", "Deny with a reason", same_row=True))
+DENY: Final = (
+    Choice("n", "Deny"),
+    Choice("r", "Deny with a reason", same_row=True, writes="Deny, because… (for the model)"),
+)
+ALL_EDITS: Final = "A"
+REST: Final = "b"
 
 
 def approval_panel(question: ApprovalQuestion, *, has_sandbox: bool) -> Question:
@@ -128,7 +137,34 @@ def _choices(question: ApprovalQuestion) -> Choices:
         Choice("s", "Allow {} this session", rules),
         Choice("p", "Always allow {} in this project", rules),
     )
-    return Choices((Choice("y", "Allow once"), *(longer if rules else ()), *DENY))
+    rest = (Choice(REST, "Allow the rest of this batch…", same_row=True),) if question.rest else ()
+    is_edit = question.tool in CHANGING_TOOLS and EDITS in question.modes and bool(rules)
+    edits = (Choice(ALL_EDITS, f"Allow all edits this session (mode: {EDITS})"),) if is_edit else ()
+    return Choices((Choice("y", "Allow once"), *rest, *(longer if rules else ()), *edits, *DENY))
+
+
+def rest_panel(question: ApprovalQuestion) -> Question:
+    """Lists the calls that are allowed together."""
+    calls = [
+        (question.tool, question.arguments, question.what if question.tool in COMMAND_TOOLS else ""),
+        *((each.tool, each.arguments, "") for each in question.rest),
+    ]
+    others = question.of - question.number - len(question.rest)
+    verb = "is" if others == 1 else "are"
+    return Question(
+        title=f"Allow these {len(calls)} calls?",
+        text="\n".join(_listed(*call) for call in calls),
+        choices=Choices((Choice(REST, "Allow all of them once"), Choice("n", "Back", same_row=True))),
+        below=(f"{counted(others, 'more call')} {verb} asked about one by one.",) if others else (),
+        opens=True,
+        unoffered=ANSWER_LETTERS,
+    )
+
+
+def _listed(tool: str, arguments: Json, what: str) -> str:
+    line = what or (str(arguments.get("command", "")) if tool in COMMAND_TOOLS else "")
+    shown = " ⏎ ".join(line.splitlines()) or call_summary(tool, json.dumps(arguments))
+    return inert(f"{tool_label(tool)}  {shown}")
 
 
 def _whole(question: ApprovalQuestion) -> str:
@@ -155,7 +191,8 @@ def _plan(question: ApprovalQuestion, *, has_sandbox: bool) -> Question:
     return Question(
         title=f"{_agent(question)}Accept this plan?",
         text=inert("\n\n".join(filter(None, (summary, numbered))) or question.what),
-        choices=Choices((*accept, Choice("r", "Send back with comments"), Choice("n", "Not now", same_row=True))),
+        choices=Choices((*accept, SEND_BACK, Choice("n", "Not now", same_row=True))),
+        is_markdown=True,
         number=question.number,
         of=question.of,
         note=one_line(question.note, SENTENCE_CHARS),

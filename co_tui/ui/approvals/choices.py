@@ -32,6 +32,8 @@ class Choice(NamedTuple):
     """Whether it shares a row with the choice before it."""
     letter_only: bool = False
     """Whether Enter must not choose it, as for destructive calls."""
+    writes: str = ""
+    """What its field says while it is empty, if the answer is a text."""
 
     def fitted(self, width: int) -> str:
         """The label, fitted to a width in cells."""
@@ -59,6 +61,10 @@ class Choices:
 
     def __contains__(self, key: str) -> bool:
         return any(each.key == key for each in self.all)
+
+    def writes(self, key: str) -> str:
+        """What the field of a choice says while it is empty; empty if the choice has no field."""
+        return next((each.writes for each in self.all if each.key == key), "")
 
     def move(self, step: int) -> None:
         """Mark the next choice; after the last comes the first."""
@@ -183,7 +189,10 @@ class ChoiceBox(Widget, can_focus=True):
 
     def action_choose(self) -> None:
         if chosen := self.choices.chosen():
-            self._answered(chosen)
+            self.give(chosen)
+
+    def give(self, answer: str) -> None:
+        self._answered(answer)
 
     def action_answer(self, key: str) -> None:
         """Handle a letter or a click: check one of several, else answer."""
@@ -192,4 +201,4 @@ class ChoiceBox(Widget, can_focus=True):
             self.choices.marked = key
             self.refresh()
         else:
-            self._answered(key)
+            self.give(key)

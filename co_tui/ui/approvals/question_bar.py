@@ -4,13 +4,18 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import ClassVar, Final, NamedTuple
 
 from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.widgets import Input
 
 from co_tui.events.file_diff import FileDiff
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
-from co_tui.ui.approvals.question_text import beginning, fitted_title
+from co_tui.ui.approvals.question_text import beginning, fitted_title, markdown_rows
 from co_tui.ui.textual_internals import bindings_of
+from co_tui.ui.themes.themes import palette_of
+from co_tui.ui.widgets.field import Field
 
 LEAST_ROWS: Final = 3
 """Minimum rows of the text."""
@@ -53,6 +58,7 @@ class Question(NamedTuple):
     diff: FileDiff | None = None
     """The change of a file that it asks about."""
     is_command: bool = False
+    is_markdown: bool = False
     waits: bool = False
     """Whether it waits for Tab: no letter of someone who begins to type may answer it."""
     unoffered: str = ""
@@ -96,19 +102,30 @@ class QuestionPanel(ChoiceBox):
         border-title-color: $error;
         border-subtitle-color: $error;
     }
+    QuestionPanel Field { dock: bottom; display: none; }
     """
     hears_letters = False  # they may be meant for the prompt: see `FocusRule`
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now")]
 
-    def __init__(self, question: Question, answered: Callable[[str], None]) -> None:
-        """`answered` gets the key of the answer, or `esc`."""
+    def __init__(self, question: Question, answered: Callable[[str], None], *, writes: str = "") -> None:
+        """`answered` gets the key of the answer, or `esc`; `writes` is the choice whose field is open."""
         super().__init__(question.choices, answered)
         self.question = question
+        self.written = ""
+        """The text of an answer that has one."""
+        self._writes = writes
         self.set_class(bool(question.warning), "-warning")
         if question.opens:
             bindings_of(self).bind(question.opening_key, f"answer('{question.opening_key}')", "Show all", show=False)
         self._text = question.text
-        bindings_of(self).key_to_bindings["escape"] = [Binding("escape", "dismiss", question.refusal)]
+        self._name_escape(question.refusal)
+
+    def compose(self) -> ComposeResult:
+        if any(each.writes for each in self.choices.all):
+            yield Field(compact=True)
+
+    def _name_escape(self, does: str) -> None:
+        bindings_of(self).key_to_bindings["escape"] = [Binding("escape", "dismiss", does)]
 
     def _rows(self, width: int) -> list[Content]:
         """Shortens the text so that the choices stay visible."""
@@ -120,15 +137,18 @@ class QuestionPanel(ChoiceBox):
         above += _sentences([(question.note, "$warning")], width)
         below = _sentences([(where, "$muted"), *((each, "") for each in question.below)], width)
         below += [Content("")] if not packed else []
+        field = [Content("")] if self._writes else []
         for further in ((), (Choice(question.opening_key, "View all", same_row=True),)):
-            choices = question.choices.rows(width, packed=packed, further=further)
-            others = len(above) + len(below) + len(choices)
+            is_hidden = packed and self._writes
+            choices = [] if is_hidden else question.choices.rows(width, packed=packed, further=further)
+            others = len(above) + len(below) + len(choices) + len(field)
             least = min(LEAST_ROWS, height - FIXED_ROWS - others)
             room = max(1, least, min(height // 2, height - FIXED_ROWS - chat_rows - others))
-            shown = beginning(self._text, width, room, diff=question.diff, strong=question.is_command)
+            lines = markdown_rows(self._text, width, palette_of(self.app.current_theme)) if question.is_markdown else ()
+            shown = beginning(self._text, width, room, diff=question.diff, strong=question.is_command, lines=lines)
             if not question.opens or (shown.whole and not question.choices.is_cut(width, packed=packed)):
                 break
-        return [*above, *shown.rows, *below, *choices]
+        return [*above, *shown.rows, *below, *choices, *field]
 
     @property
     def can_dismiss(self) -> bool:
@@ -141,7 +161,9 @@ class QuestionPanel(ChoiceBox):
         self.refresh()
 
     def on_mount(self) -> None:
-        if not self.has_focus:
+        if self._writes:
+            self.give(self._writes)
+        elif not self.has_focus:
             self.on_blur()
 
     def on_resize(self) -> None:
@@ -153,7 +175,29 @@ class QuestionPanel(ChoiceBox):
         self.border_subtitle = ""
 
     def on_blur(self) -> None:
-        self.border_subtitle = Text("Tab answers")
+        self.border_subtitle = Text("Enter sends, Esc goes back" if self._writes else "Tab answers")
+
+    def take_focus(self) -> None:
+        """Also for its field, while one is open."""
+        self.screen.set_focus(self.query_one(Field) if self._writes else self)
+
+    def give(self, answer: str) -> None:
+        """Open the field of a choice that writes."""
+        if not (placeholder := self.choices.writes(answer)):
+            super().give(answer)
+            return
+        self._writes = answer
+        self._name_escape("Back")
+        field = self.query_one(Field)
+        field.placeholder, field.display = placeholder, True
+        self.take_focus()
+        self.refresh(layout=True)
+
+    @on(Input.Submitted)
+    def _written(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.written = event.value.strip()
+        super().give(self._writes)
 
     @property
     def letters(self) -> frozenset[str]:
@@ -168,7 +212,14 @@ class QuestionPanel(ChoiceBox):
             self.border_subtitle = Text(f"{letter} is not offered here")
 
     def action_dismiss(self) -> None:
-        self._answered("esc")
+        if not self._writes:
+            super().give("esc")
+            return
+        self._writes = ""
+        self._name_escape(self.question.refusal)
+        self.query_one(Field).display = False
+        self.take_focus()
+        self.refresh(layout=True)
 
 
 def _sentences(lines: Iterable[tuple[str, str]], width: int) -> list[Content]:

@@ -4,11 +4,13 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
+from rich.text import Text
 from textual.content import Content
 
 from co_tui.events.file_diff import DiffRow, FileDiff, with_marks
 from co_tui.ui.text.diff_lines import GUTTER, number_of, without_tabs
-from co_tui.ui.text.text_rendering import CHANGED_SHARE, CHANGED_WORD_SHARE
+from co_tui.ui.text.text_rendering import CHANGED_SHARE, CHANGED_WORD_SHARE, TextRenderer
+from co_tui.ui.themes.themes import Palette
 
 BORDER, LEAST_BORDER = "─", 3
 """The border character, and the least number of them between two texts."""
@@ -54,8 +56,29 @@ def _percent(share: float) -> str:
     return f"{share:.0%}"
 
 
-def beginning(text: str, width: int, rows: int, *, diff: FileDiff | None = None, strong: bool = False) -> ShownText:
-    """As much of a text as fits the rows; for a diff that does not fit, only its changed lines."""
+def markdown_rows(text: str, width: int, palette: Palette) -> list[Content]:
+    """A text as the chat draws it."""
+    from co_tui.ui.text.prose import Prose  # most questions have no Markdown
+
+    prose = Prose(TextRenderer(palette), width)
+    prose.feed(text)
+    rows = (Text.assemble(*((each.text, each.style or "") for each in prose[n])) for n in range(len(prose)))
+    return [Content.from_rich_text(row) for row in rows]
+
+
+def beginning(
+    text: str,
+    width: int,
+    rows: int,
+    *,
+    diff: FileDiff | None = None,
+    strong: bool = False,
+    lines: Sequence[Content] = (),
+) -> ShownText:
+    """As much of a text as fits the rows; for a diff that does not fit, only its changed lines. `lines` are the text
+    as drawn."""
+    if lines:
+        return _cut([_Line(each) for each in lines], width, rows)
     if diff is None:
         style = "bold" if strong else ""
         return _cut([_Line(Content.styled(line, style)) for line in text.split("\n") if line.strip()], width, rows)

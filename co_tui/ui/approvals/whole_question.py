@@ -1,6 +1,6 @@
 """A question on the full screen: a long command or diff, with the same choices as above the prompt."""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -12,9 +12,13 @@ from textual.widgets import Static
 from co_tui.events.file_diff import with_marks
 from co_tui.ui.approvals.choices import ChoiceBox
 from co_tui.ui.approvals.question_bar import Question
-from co_tui.ui.approvals.question_text import diff_contents
+from co_tui.ui.approvals.question_text import diff_contents, markdown_rows
 from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.themes.themes import Palette, palette_of
 from co_tui.ui.widgets.key_hints import KeyHints
+
+AROUND_TEXT: Final = 10
+"""Columns of borders, padding and the scroll bar."""
 
 
 class WholeQuestionScreen(Dialog[str]):
@@ -44,12 +48,23 @@ class WholeQuestionScreen(Dialog[str]):
             box.border_title = Text(self._question.title)  # a tool's name is not ours
             box.border_subtitle = Text(self._question.position)
             with VerticalScroll(can_focus=False):
-                yield Static(_text(self._question), markup=False)
+                yield Static(self._text(self.app.size.width - AROUND_TEXT), markup=False)
             yield ChoiceBox(self._question.choices, self.answer)
             yield KeyHints(("pageup pagedown", "scroll"), ("up down enter", "choose"), ("escape", "back"))
 
     def on_mount(self) -> None:
         self.query_one(ChoiceBox).focus()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._fit_text)
+
+    def _fit_text(self) -> None:
+        text = self.query_one(Static)
+        if self._question.is_markdown:
+            text.update(self._text(text.content_size.width))
+
+    def _text(self, width: int) -> Content:
+        return _text(self._question, max(1, width), palette_of(self.app.current_theme))
 
     def action_page(self, step: int) -> None:
         text = self.query_one(VerticalScroll)
@@ -60,13 +75,15 @@ class WholeQuestionScreen(Dialog[str]):
         text.scroll_to(y=0 if step < 0 else text.max_scroll_y, animate=False)
 
 
-def _text(question: Question) -> Content:
+def _text(question: Question, width: int, palette: Palette) -> Content:
     lines = question.text.split("\n")
     parts = [Content.styled(f"Warning: {question.warning}.", "bold $error")] if question.warning else []
     parts += [Content.styled(question.note, "$warning")] if question.note else []
     if (diff := question.diff) is not None:
         parts += [Content.styled(diff.path, "bold"), *diff_contents(with_marks(diff.rows), diff.number_width)]
         parts += [Content.styled(f"… {diff.left_out:,} more lines", "$muted")] if diff.left_out else []
+    elif question.is_markdown:
+        parts += markdown_rows(question.text, width, palette)
     else:
         parts += [Content.styled(line, "bold" if question.is_command else "") for line in lines]
     if question.whole:

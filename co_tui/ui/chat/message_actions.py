@@ -35,7 +35,9 @@ class MessageActions:
     def do(self, action: MessageAction, block: Block) -> None:
         match action:
             case "edit":
-                self._host.run_command("rewind", str(block.turn))
+                from co_tui.session.slash.file_rewinds import EDIT
+
+                self._host.run_command("rewind", f"{block.turn} {EDIT}")
             case "fork" | "pin":
                 self._host.run_command(action, str(block.seq))
             case "view":

@@ -60,8 +60,13 @@ class Questions:
     def focused(self) -> "QuestionPanel | None":
         return next((panel for panel in self._panels if panel.has_focus), None)
 
+    @property
+    def get_keys(self) -> bool:
+        """Whether a question or its field has the focus."""
+        return any(panel.has_focus_within for panel in self._panels)
+
     def end(self, panel: "QuestionPanel") -> None:
-        had_focus = panel.has_focus
+        had_focus = panel.has_focus_within
         if panel in self._panels:
             self._panels.remove(panel)
         panel.remove()
@@ -90,7 +95,7 @@ class Questions:
             if focused is self._prompt and self._prompt.follow_offer().is_open:
                 return False  # the list of completions says that Tab completes
             self._rule.reached()
-            self._panels[0].focus()
+            self._panels[0].take_focus()
             return True
         if panel is not None and not self._prompt.shows_keys_at(event):
             return self._is_for_question(panel, event)

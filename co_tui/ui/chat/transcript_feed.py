@@ -129,6 +129,8 @@ class Feed:
                 self._mark_unsaved()
             case ToolActivity(tool_call_id=call_id, text=text, stage=stage, diff=diff) if stage != "started":
                 self._show_result(call_id, text, stage, diff)
+            case ToolActivity(tool_call_id=call_id):
+                self._show_changed(self._builder.started(call_id))
             case ToolOutput(tool_call_id=call_id, text=text):
                 self._show_changed(self._builder.output(call_id, text))
             case CommandOutput():

@@ -208,10 +208,11 @@ class CommandHost:
     async def continue_in(self, session_id: str) -> None:
         await self.sessions.switch_session(session_id, takes_waiting=True)
 
-    async def choose_restored(self, plan: "RestorePlan") -> str:
-        from co_tui.ui.files.choice_screen import RESTORED, rewind_question
+    async def choose_restored(self, plan: "RestorePlan", *, edits: bool) -> str:
+        from co_tui.ui.files.choice_screen import RESTORED, edit_question, rewind_question
 
-        return RESTORED.get(await self.ask(lambda: rewind_question(plan)) or "", "")
+        question = edit_question if edits else rewind_question
+        return RESTORED.get(await self.ask(lambda: question(plan)) or "", "")
 
     async def consent(self, by_others: Sequence[str], *, undoes: bool) -> "Consent | None":
         from co_tui.session.snapshots.file_restores import Consent

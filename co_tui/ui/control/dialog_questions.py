@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Mapping
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from textual.app import App
 
+from co_tui.events.wording import mode_line
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import (
     USER,
@@ -17,6 +18,7 @@ from co_tui.session.approvals.questions import (
     ModelQuestion,
     SummaryQuestion,
 )
+from co_tui.settings.rules import EDITS
 from co_tui.ui.approvals.choices import Choice, Choices
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.approvals.question_bar import Question, QuestionPanel, simple_question
@@ -31,6 +33,13 @@ MOST_OPTIONS = 9
 OPTION_CHARS = 60
 MEANING_CHARS = 200
 AGENT_CHARS = 42
+
+
+class _Answer(NamedTuple):
+    """The key of a choice, and the text of one that writes."""
+
+    key: str
+    text: str = ""
 
 
 class DialogQuestions:
@@ -55,25 +64,29 @@ class DialogQuestions:
         return question.summary if answer == "a" else None
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
-        from co_tui.ui.approvals.approval_wording import PLAN_MODES, approval_panel
+        from co_tui.ui.approvals.approval_wording import ALL_EDITS, PLAN_MODES, REST, approval_panel, rest_panel
 
         has_sandbox = question.is_plan and not await self._sandbox.trouble()
         panel = approval_panel(question, has_sandbox=has_sandbox)
         while True:
             answer = await self._ask_or_view(panel)
-            if question.is_plan and answer in PLAN_MODES:
-                return Approval(approved=True, by=USER, mode=PLAN_MODES[answer])
-            match answer:
+            if question.is_plan and answer.key in PLAN_MODES:
+                return Approval(approved=True, by=USER, mode=PLAN_MODES[answer.key])
+            match answer.key:
                 case "y":
                     return Approval(approved=True, by=USER)
                 case "s":
                     return Approval(approved=True, by=USER, scope="session", rules=question.rules)
                 case "p":
                     return Approval(approved=True, by=USER, scope="project", rules=question.rules)
+                case each if each == REST:
+                    if (await self._ask_or_view(rest_panel(question))).key == REST:
+                        return Approval(approved=True, by=USER, rest=True)
+                case each if each == ALL_EDITS:
+                    self._app.call_later(self._chat.status.show_mode_line, mode_line(EDITS))
+                    return Approval(approved=True, by=USER, mode=EDITS)
                 case "r":
-                    title = "Comments for the model" if question.is_plan else "Reason, for the model"
-                    if (reason := await self._line(title)) is not None:
-                        return Approval(approved=False, by=USER, reason=reason)
+                    return Approval(approved=False, by=USER, reason=answer.text)
                 case _:
                     return Approval(approved=False, by=USER)
 
@@ -81,7 +94,7 @@ class DialogQuestions:
         options = question.options[:MOST_OPTIONS]
         digits = [str(n) for n in range(1, len(options) + 1)]
         listed = [Choice(digit, "{}", text) for digit, text in zip(digits, _option_texts(question), strict=True)]
-        own = Choice("w", "Another answer…" if options else "Write an answer…")
+        own = Choice("w", "Another answer…" if options else "Write an answer…", writes="Your answer")
         choices = Choices(
             (*listed, own, Choice("n", "No answer", same_row=True)), several=digits if question.multiple else ()
         )
@@ -91,41 +104,44 @@ class DialogQuestions:
         panel = Question(_title(question), asked, choices, opens=True, below=(several,), whole=whole)
         while True:
             answer = await self._ask_or_view(panel)
-            if answer[:1] in digits:
-                return ModelAnswer(selected=tuple(options[int(digit) - 1] for digit in answer.split(",")))
-            if answer != "w":
+            if answer.key[:1] in digits:
+                return ModelAnswer(selected=tuple(options[int(digit) - 1] for digit in answer.key.split(",")))
+            if answer.key != "w":
                 return ModelAnswer(declined=True, reason="The user gave no answer.")
-            if text := await self._line("Your answer"):
-                return ModelAnswer(text=text)
+            if answer.text:
+                return ModelAnswer(text=answer.text)
 
-    async def _ask_or_view(self, question: Question) -> str:
+    async def _ask_or_view(self, question: Question) -> "_Answer":
         """Ask above the prompt, or on the full screen if the user views all of it."""
-        while (answer := await self._choose(question)) == question.opening_key:
+        writes = ""
+        while (answer := await self._choose(question, writes)).key == question.opening_key:
             from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 
-            if (answer := await self._waiting_for(WholeQuestionScreen(question)) or "") != "":
-                return answer
+            key = await self._waiting_for(WholeQuestionScreen(question)) or ""
+            writes = key if key and question.choices.writes(key) else ""
+            if key and not writes:
+                return _Answer(key)
         return answer
 
     async def choose(self, title: str, text: str, answers: Mapping[str, str]) -> str:
         """Ask above the prompt; returns the key that was pressed."""
-        return await self._choose(simple_question(title, text, answers, marked=""))
+        return (await self._choose(simple_question(title, text, answers, marked=""))).key
 
-    async def _choose(self, question: Question) -> str:
+    async def _choose(self, question: Question, writes: str = "") -> "_Answer":
         async with self._one_at_a_time:
-            return await self._ask_now(question)
+            return await self._ask_now(question, writes)
 
-    async def _ask_now(self, question: Question) -> str:
-        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    async def _ask_now(self, question: Question, writes: str) -> "_Answer":
+        answer: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
         panels: list[QuestionPanel] = []
 
         def show() -> None:
-            panels.append(QuestionPanel(question, answered))
+            panels.append(QuestionPanel(question, answered, writes=writes))
             self._chat.show_question(panels[0])
 
         def answered(key: str) -> None:
             if not answer.done():
-                answer.set_result(key)
+                answer.set_result(_Answer(key, panels[0].written))
 
         def close() -> None:
             for panel in panels:
@@ -142,13 +158,6 @@ class DialogQuestions:
         from co_tui.ui.dialogs.simple_dialogs import EditScreen
 
         return await self._answer_of(EditScreen("Review the summary", summary, refusal="discard"))
-
-    async def _line(self, title: str) -> str | None:
-        """Ask for a line of text; None after Esc."""
-        from co_tui.ui.dialogs.simple_dialogs import AskScreen
-
-        written = await self._waiting_for(AskScreen(title, enters="send"))
-        return written.strip() if written is not None else None
 
     async def _waiting_for(self, screen: "Dialog[T]") -> T | None:
         """Ask with a dialog, while the prompt shows that an answer is pending."""

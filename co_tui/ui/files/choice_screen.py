@@ -63,8 +63,23 @@ class ChoiceScreen(Dialog[str]):
         text.scroll_relative(y=step * max(1, text.size.height - 1), animate=False)
 
 
+def edit_question(plan: RestorePlan) -> ChoiceScreen:
+    """What becomes of files that changed since a prompt that is edited and sent again."""
+    choices = (Choice(CONVERSATION, "Keep them as they are"), Choice(BOTH, "Restore them, too"))
+    return ChoiceScreen("Edit the prompt and send it again", Content("\n").join(_changed_since(plan)), choices)
+
+
 def rewind_question(plan: RestorePlan) -> ChoiceScreen:
     """What to bring back to before a turn."""
+    choices = (
+        Choice(BOTH, "Conversation and files"),
+        Choice(CONVERSATION, "Conversation only"),
+        Choice(FILES, "Files only"),
+    )
+    return ChoiceScreen(f"Rewind to before turn {plan.turn}", Content("\n").join(_changed_since(plan)), choices)
+
+
+def _changed_since(plan: RestorePlan) -> list[Content]:
     paths = plan.paths
     lines = [Content(f"{counted(len(paths), 'file')} changed since then:"), *_listed(paths)]
     if plan.kept:
@@ -73,13 +88,7 @@ def rewind_question(plan: RestorePlan) -> ChoiceScreen:
         lines += [Content("Not covered by snapshots, and so not restored:"), *_listed(plan.not_covered)]
     if plan.commits:
         lines += [Content(commits_sentence(plan.commits))]
-    lines += [Content.styled("Ignored files are not covered.", "$muted")]
-    choices = (
-        Choice(BOTH, "Conversation and files"),
-        Choice(CONVERSATION, "Conversation only"),
-        Choice(FILES, "Files only"),
-    )
-    return ChoiceScreen(f"Rewind to before turn {plan.turn}", Content("\n").join(lines), choices)
+    return [*lines, Content.styled("Ignored files are not covered.", "$muted")]
 
 
 def overwrite_question(by_others: Sequence[str], *, undoes: bool = False) -> ChoiceScreen:

@@ -14,6 +14,7 @@ from co_tui.events import (
     DelegationEnd,
     DelegationStart,
     Event,
+    Fact,
     HookRun,
     Json,
     Message,
@@ -64,6 +65,8 @@ _NEXT_STEPS = {
     **dict.fromkeys(_PASSING, "{continue} retries, {model} chooses another model."),
 }
 """What the user can do about a failed turn, where the error message does not say so."""
+ASKED, WAITS, RUNS = "asked below", "waits", "running"
+"""The status of calls once one of their reply is asked about."""
 NOTE_CHARS = 48
 """Of a note for the model that are shown without opening it."""
 _EXITED = late_pattern(r"ended with exit code (\d+) after ([\d.]+ s)")
@@ -119,7 +122,32 @@ class BlockBuilder:
             case PlanChanged(steps=steps):
                 self.plan(steps)
             case _:
-                pass
+                self._show_approval(fact)
+
+    def _show_approval(self, fact: Fact) -> None:
+        """A call is asked about, and those behind it wait; or it is allowed."""
+        if isinstance(fact, ApprovalDecided) and fact.approved:
+            self._set_status(fact.call_id, RUNS)
+        if not isinstance(fact, ApprovalRequested):
+            return
+        calls = list(self._open_calls)
+        behind = calls[calls.index(fact.call_id) + 1 :] if fact.call_id in calls else []
+        for each in behind:
+            self._set_status(each, WAITS)
+        self._set_status(fact.call_id, ASKED)
+
+    def started(self, call_id: str) -> Block | None:
+        """A call that waited for the answer to another one runs now."""
+        block = self._open_calls.get(call_id)
+        if block is None or block.status != WAITS:
+            return None
+        block.status = RUNS
+        return block
+
+    def _set_status(self, call_id: str, status: str) -> None:
+        if (block := self._open_calls.get(call_id)) is not None and not block.unseen:
+            block.status = status
+            self.touched.append(block)
 
     def _interruption(self, fact: SessionInterrupted) -> str:
         """What the note says. The reply's own mark is removed: it would say the same again."""

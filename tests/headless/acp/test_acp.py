@@ -64,7 +64,7 @@ async def test_a_turn_with_a_plan_and_a_call_that_needs_permission(served: CliCo
     assert kinds[-1] != "available_commands_update" and "usage_update" in kinds
     assert editor.of("usage_update")[-1].size == 32_000
     again = served("run", "-p", "And now?", "--continue")
-    assert again.err.splitlines()[0] == "co-tui: Still allowed in this session: edits in ./*."
+    assert again.err.splitlines()[0] == "co-tui: Still allowed in this session: edits of top-level files."
 
 
 async def test_a_stored_session_is_listed_replayed_forked_switched_and_deleted(

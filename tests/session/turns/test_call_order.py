@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.agent.models.open_model import config_for, open_model
-from co_tui.events import Message
+from co_tui.events import ApprovalDecided, Message
 from co_tui.paths import locate
 from co_tui.session.approvals.questions import Approval, ApprovalQuestion
 from co_tui.session.session import Session
@@ -194,6 +194,54 @@ async def test_the_second_diff_is_against_the_first_ones_result(folder: Path, ho
     assert [(each.number, each.of) for each in person.asked] == [(1, 2), (2, 2)]
     assert "-one" in person.asked[0].what and "-two" in person.asked[1].what and "one" not in person.asked[1].what
     assert "three" in model.returned[-1]
+    await left(environment, session)
+
+
+REST = YES.but(rest=True)
+
+
+async def test_the_rest_of_a_batch_is_allowed_with_one_answer_but_not_what_destroys_or_makes_programs_run(
+    folder: Path, home: Path
+) -> None:
+    person = Person(REST, NO, NO, YES)
+    later = write("c.txt", "later")
+    model = Working(
+        [
+            write("a.txt", "one"),
+            run("touch b.txt"),
+            run("rm -r src"),
+            write(".vscode/tasks.json", "x"),
+            write("b.txt", "two"),
+        ],
+        later,
+    )
+    environment = working_in(folder, home, model, person, command_sandbox="off")
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("go") is Outcome.DONE
+    listed = [(each.tool, each.arguments) for each in person.asked[0].rest]
+    assert listed == [run("touch b.txt"), write("b.txt", "two")], "what is allowed is what was listed"
+    asked = [(each.arguments.get("command") or each.arguments["path"], each.number, each.of) for each in person.asked]
+    assert asked == [
+        ("a.txt", 1, 5),
+        ("rm -r src", 2, 3),
+        (".vscode/tasks.json", 3, 3),
+        ("c.txt", 1, 1),
+    ], "the next reply asks again"
+    assert (folder / "b.txt").read_text() == "two\n" and (folder / "c.txt").exists()
+    assert not (folder / ".vscode" / "tasks.json").exists()
+    decided = [(fact.approved, fact.by, fact.scope) for fact in facts(log_of(environment, session), ApprovalDecided)]
+    assert decided == [(True, "user", "once")] * 2 + [(False, "user", "once")] * 2 + [(True, "user", "once")] * 2
+    await left(environment, session)
+
+
+async def test_what_a_hook_or_a_rule_asks_about_is_not_in_the_rest(folder: Path, home: Path) -> None:
+    person = Person(REST, YES)
+    model = Working([write("a.txt", "one"), run("touch b.txt")])
+    rules = (RuleInForce("ask", Rule("Bash", "touch:*"), "the settings"),)
+    environment = working_in(folder, home, model, person, command_sandbox="off", permissions=rules)
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("go") is Outcome.DONE
+    assert person.asked[0].rest == () and len(person.asked) == 2
     await left(environment, session)
 
 

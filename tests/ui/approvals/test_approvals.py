@@ -21,9 +21,8 @@ from co_tui.ui.approvals.question_text import beginning, fitted_title
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 from co_tui.ui.chat import focus_rule
 from co_tui.ui.control.dialog_questions import DialogQuestions
-from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from tests.support.provider import Provider, Reply
-from tests.support.screen import launch_for, running, screen_text, type_text, until
+from tests.support.screen import launch_for, running, screen_text, type_text, until, write_answer
 from tests.support.waiting import HANGING_S
 
 
@@ -141,17 +140,18 @@ async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: li
         await pilot.press("escape")
         await asked(app, pilot)
         await pilot.press("r")
-        await until(pilot, lambda: isinstance(app.screen, AskScreen))
+        await until(pilot, lambda: "Deny, because…" in screen_text(app) and "Change src/a.py?" in screen_text(app))
         await pilot.press("escape")
         await asked(app, pilot)
         assert app.controller.state.pending, "back is back to the question"
+        assert "Deny, because…" not in screen_text(app)
+        await pilot.press("space")
+        await until(pilot, lambda: isinstance(app.screen, WholeQuestionScreen))
         await pilot.press("r")
-        await until(pilot, lambda: isinstance(app.screen, AskScreen))
-        await until(pilot, lambda: "waiting for your answer" in str(app.chat.prompt.border_title))
-        app.screen.query_one(Input).value = "not this file"
-        await pilot.press("enter")
+        await until(pilot, lambda: app.screen is app.chat and "waiting for your answer" in screen_text(app))
+        await write_answer(app, pilot, "not this file")
         await until(pilot, lambda: app.controller.idle)
-        assert written == []
+        assert written == [] and "denied: not this file" in screen_text(app)
         assert provider.requests[-1]["messages"][-1]["content"] == "The user denied it: not this file"
         await pilot.press("ctrl+l", "f")
         await until(pilot, lambda: "─ approvals ─" in screen_text(app) and "not this file" in screen_text(app))
@@ -201,9 +201,7 @@ async def test_the_models_own_questions(home: Path, provider: Provider) -> None:
         await until(pilot, lambda: "What is it called?" in screen_text(app))
         app.chat.query_one(QuestionPanel).focus()
         await pilot.press("w")
-        await until(pilot, lambda: isinstance(app.screen, AskScreen))
-        app.screen.query_one(Input).value = "Ishmael"
-        await pilot.press("enter")
+        await write_answer(app, pilot, "Ishmael")
         assert await answer == ModelAnswer(text="Ishmael")
         answer = asyncio.create_task(dialogs.ask(which))
         await until(pilot, lambda: app.chat.query(QuestionPanel))

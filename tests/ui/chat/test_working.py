@@ -1,6 +1,7 @@
 """Work in a folder, seen on the screen: what is asked, what it would do, and how far the plan has come."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,11 @@ from co_tui.exchange.exporters import exported
 from co_tui.session.slash.conversation_commands import CONTINUE_PROMPT, FINISHED
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.transcript.block_rendering import BlockLayout
 from tests.support.provider import Provider, Reply
-from tests.support.screen import launch_for, running, screen_text, transcript_text, until
+from tests.support.screen import launch_for, running, screen_text, transcript_text, until, write_answer
 
 
 def call(tool: str, **arguments: Any) -> Reply:
@@ -63,7 +63,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         assert (
             "-    return 'helo'" in seen
             and "+    return 'hello'" in seen
-            and "p  Always allow edits in ./* in this project" in seen
+            and "p  Always allow edits of top-level files in this project" in seen
         )
         assert "Plan  0 of 2" in seen and "▶ read it" in seen and "○ mend it" in seen
         assert "read  login.py" in seen and "2 lines" in seen
@@ -82,7 +82,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         assert "Warning: deletes files." in seen and "y  Allow once (press y)" in seen and "❯ n  Deny" in seen
         assert "this session" not in seen
         await pilot.press("up", "enter")
-        await until(pilot, lambda: isinstance(app.screen, AskScreen)), "Enter reaches no choice that allows it"
+        await until(pilot, lambda: "Deny, because…" in screen_text(app)), "Enter reaches no choice that allows it"
         await pilot.press("escape")
         await asked(app, pilot, "rm login.py")
         await pilot.press("down", "enter")
@@ -223,3 +223,89 @@ async def test_a_change_has_the_same_figures_in_question_chat_and_export_and_aft
         app.chat.transcript.focus()
         await pilot.press("left_square_bracket", "space")
         await until(pilot, lambda: "119 │ +new line 118" in drawn(app))
+
+
+def batch(*calls: tuple[str, dict[str, Any]]) -> Reply:
+    return Reply(text="", tools=tuple((tool, json.dumps(arguments)) for tool, arguments in calls))
+
+
+FIVE = (
+    ("edit_file", {"path": "login.py", "old_text": "helo", "new_text": "hello"}),
+    ("write_file", {"path": "docs/a.md", "content": "a\n"}),
+    ("run_command", {"command": "touch b.txt"}),
+    ("run_command", {"command": "rm login.py"}),
+    ("run_command", {"command": "touch c.txt"}),
+)
+
+
+async def test_each_call_of_a_batch_shows_its_state_and_the_rest_is_allowed_at_once(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    provider.script = [batch(*FIVE)]
+    async with running(launch_for(home, provider), size=(100, 40)) as (app, pilot):
+        app.send("go")
+        seen = await asked(app, pilot, "1 of 5")
+        rows = [line.split("│")[1].split() for line in seen.splitlines() if " ▸ " in line]
+        assert [row[-2:] if row[-1] == "below" else row[-1:] for row in rows] == [
+            ["asked", "below"],
+            *[["waits"]] * 4,
+        ]
+        assert "y  Allow once     b  Allow the rest of this batch…" in seen
+        await pilot.press("y")
+        seen = await asked(app, pilot, "2 of 5")
+        assert "+1 −1" in seen and "Create docs/a.md? +1" in seen and "s  Allow edits in docs/ this" in seen
+        await pilot.press("b")
+        seen = await asked(app, pilot, "Allow these 3 calls?")
+        for line in ("write  docs/a.md", "run  touch b.txt", "run  touch c.txt"):
+            assert f"│ {line} " in seen
+        assert "rm login.py" not in seen.partition("Allow these")[2]
+        assert "1 more call is asked about one by one." in seen
+        await pilot.press("n")
+        await asked(app, pilot, "2 of 5")
+        await pilot.press("b")
+        await asked(app, pilot, "Allow these 3 calls?")
+        await pilot.press("b")
+        seen = await asked(app, pilot, "3 of 3")
+        assert "Warning: deletes files." in seen and "b  Allow the rest" not in seen
+        assert (folder / "b.txt").exists() and not (folder / "c.txt").exists()
+        await pilot.press("r")
+        await write_answer(app, pilot, "it is needed")
+        await until(pilot, lambda: app.controller.idle)
+        assert (folder / "c.txt").exists() and (folder / "login.py").exists()
+        assert "denied: it is needed" in screen_text(app)
+    async with running(launch_for(home, provider, session_id=app.controller.session_id), size=(100, 40)) as (
+        app,
+        pilot,
+    ):
+        await until(pilot, lambda: "denied: it is needed" in screen_text(app))
+
+
+async def test_all_edits_of_a_session_are_allowed_by_its_mode(home: Path, provider: Provider, folder: Path) -> None:
+    provider.script = [batch(FIVE[0], FIVE[1], FIVE[2])]
+    async with running(launch_for(home, provider), size=(100, 40)) as (app, pilot):
+        app.send("go")
+        assert "A  Allow all edits this session (mode: edits)" in await asked(app, pilot, "Change login.py?")
+        await pilot.press("A")
+        seen = await asked(app, pilot, "touch b.txt")
+        assert "A  Allow all edits" not in seen, "only for edits"
+        await until(pilot, lambda: " edits ─╯" in screen_text(app) and "edits files here" in screen_text(app))
+        assert (folder / "docs/a.md").exists() and app.controller.state.mode == "edits"
+        await pilot.press("n")
+        await until(pilot, lambda: app.controller.idle)
+
+
+@pytest.mark.parametrize("size", [(60, 16), (43, 30)])
+async def test_a_question_of_a_batch_fits_a_small_screen(
+    home: Path, provider: Provider, folder: Path, size: tuple[int, int]
+) -> None:
+    provider.script = [batch(*FIVE)]
+    async with running(launch_for(home, provider), size=size) as (app, pilot):
+        app.send("go")
+        seen = await asked(app, pilot, "y Allow once")
+        for key in "ybspAnr":
+            assert re.search(rf"[ ❯]{key} {{1,2}}(Allow|Always|Deny)", seen), key
+        assert "+    return 'hello'" in seen and "1 of 5" in seen
+        await pilot.press("r")
+        await until(pilot, lambda: "Deny, because" in screen_text(app))
+        assert "+    return 'hello'" in screen_text(app) and "Esc stop" not in screen_text(app)
+        await pilot.press("escape", "n")

@@ -102,3 +102,18 @@ async def test_esc_restores_nothing(home: Path, provider: Provider, folder: Path
         await pilot.press("escape")
         await until(pilot, lambda: "Nothing was restored." in transcript_text(app))
         assert (folder / "login.py").read_text() == "mine\n" and app.controller.state.history
+
+
+async def test_editing_a_prompt_asks_only_what_becomes_of_the_files(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await worked(app, pilot, provider)
+        app.chat.transcript.focus()
+        await pilot.press("home", "e")
+        seen = await question(app, pilot)
+        assert "Edit the prompt and send it again" in seen and "2 files changed since then:" in seen
+        assert "❯ c  Keep them as they are" in seen and "b  Restore them, too" in seen and "Files only" not in seen
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chat.prompt.text == "mend it")
+        assert "hello" in (folder / "login.py").read_text() and not app.controller.state.history
