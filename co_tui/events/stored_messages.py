@@ -85,6 +85,13 @@ def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
         yield role, text_of(content), part
 
 
+def quoted_in(message: Json, kind: str) -> list[str]:
+    """The user's words, `RULES` or `QUOTES`, that a message which replaces others says in its own text."""
+    quotes = (message.get("metadata") or {}).get(kind) or ()
+    text = "\n".join(str(part.get("content")) for part in message.get("parts") or ()) if quotes else ""
+    return [quote for quote in quotes if quote and quote in text]
+
+
 def command_in(message: Json) -> str:
     """The command of a message about a command the user ran; empty for other messages."""
     return _text_in(message, COMMAND)

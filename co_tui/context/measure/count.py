@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from pydantic_ai.messages import (
@@ -196,6 +197,16 @@ def estimate_tools(tools: Sequence[ToolDefinition]) -> int:
         + 2 * MESSAGE_OVERHEAD_TOKENS
         for tool in tools
     )
+
+
+def apportion(total: int, weights: Sequence[float]) -> list[int]:
+    """Split the total into whole numbers in proportion to the weights; they add up to it exactly."""
+    whole = sum(weights)
+    if whole <= 0:
+        return [total, *[0] * (len(weights) - 1)] if weights else []
+    borders = [round(total * (part / whole)) for part in accumulate(weights)]
+    borders[-1] = total
+    return [border - before for border, before in zip(borders, [0, *borders], strict=False)]
 
 
 class Window(NamedTuple):

@@ -211,7 +211,13 @@ class CompactionComplete(Logged):
     replaced: tuple[Ref, ...] = ()
     replacement: tuple[Json, ...] = ()
     originals: int = 0
-    """How many messages of the conversation it replaces, those of earlier summaries included; 0 if unknown."""
+    """How many messages of the conversation are summarised now, those of earlier summaries included; 0 if unknown."""
+    fixed_tokens: int = 0
+    """Of `post_tokens`: instructions and tools. The rest is kept, summary and quotes; all 0 in older logs."""
+    kept_tokens: int = 0
+    summary_tokens: int = 0
+    quoted_tokens: int = 0
+    """The user's words and rules that the summary quotes."""
     summary: str = ""
     summarised_by: str = ""
     checkpoint_number: int | None = None
@@ -238,9 +244,23 @@ class CompactionComplete(Logged):
         return self.edited and self.summarised_by == "you"
 
     @property
-    def messages(self) -> int:
-        """The number of summarised messages that people see."""
-        return self.originals or len(self.replaced)
+    def kept_messages(self) -> int:
+        """How many messages were in the context and stay as they are."""
+        return max(0, self.pre_messages - len(self.replaced))
+
+    @property
+    def account(self) -> str:
+        """What became of the messages that were in the context, each counted once."""
+        return (
+            f"{counted(self.pre_messages, 'message')} before = "
+            f"{len(self.replaced):,} replaced + {self.kept_messages:,} kept"
+        )
+
+    @property
+    def in_all(self) -> str:
+        """What earlier summaries stood for is summarised still; empty if there were none."""
+        is_more = self.originals > len(self.replaced)
+        return f"{self.originals:,} summarised in all" if is_more else ""
 
     @property
     def sent_text(self) -> str:
@@ -275,8 +295,9 @@ class CompactionComplete(Logged):
         cost = money(self.cost) if self.cost else ""
         return (
             f"{tokens(self.pre_tokens)} → {tokens(self.post_tokens)}{saved}",
-            f"{counted(self.messages, 'message')} · {took}",
-            " · ".join(filter(None, (checkpoint, cost))),
+            self._share,
+            self.in_all,
+            " · ".join(filter(None, (took, checkpoint, cost))),
         )
 
     def export_entry(self) -> ExportEntry:
@@ -286,7 +307,8 @@ class CompactionComplete(Logged):
             return ExportEntry("Compaction failed", self.error)
         figures = (
             f"{self.pre_tokens:,} → {self.post_tokens:,} tokens" if self.replaced else "",
-            f"{self.messages:,} messages" if self.replaced else "",
+            self._share if self.replaced else "",
+            self.in_all,
             self._how(long(short_name(self.summarised_by))) if self.summarised_by else "",
             f"{self.duration_ms / 1000:.1f} s" if self.duration_ms else "",
             f"${self.cost:.4f}" if self.cost else "",
@@ -310,9 +332,16 @@ class CompactionComplete(Logged):
         """How it was summarised: a journal needs no model."""
         return "as a work journal" if self.summarised_by == "offline" else f"by {model}"
 
+    @property
+    def _share(self) -> str:
+        """How many of the messages in the context were replaced."""
+        before = max(self.pre_messages, len(self.replaced))
+        return f"{len(self.replaced):,} of {counted(before, 'message')}"
+
     def _what_was_done(self) -> str:
         if self.summarised_by:
-            return f"{counted(self.messages, 'message')} summarised {self._how(model_name(self.summarised_by))}"
+            in_all = f", {self.in_all}" if self.in_all else ""
+            return f"{self._share} summarised {self._how(model_name(self.summarised_by))}{in_all}"
         kept = sum(REPLACES not in (message.get("metadata") or {}) for message in self.replacement)
         removed = len(self.replaced) - kept
         return f"{counted(removed, 'message')} removed, no summary" if removed > 0 else "texts shortened, no summary"

@@ -9,9 +9,11 @@ from co_tui.agent.models.prices import price_of_input
 from co_tui.context.compact.decide import WELL_BELOW, Plan
 from co_tui.context.compact.replacement import Digest, Replacement
 from co_tui.context.indexed_history import Cut
+from co_tui.context.measure.count import Reading, apportion, estimate_message, estimate_text
 from co_tui.context.policy import CompactionRule, SummaryFallback
 from co_tui.context.request.pipeline import Governor, Measured, in_history
 from co_tui.events import CompactionComplete, Ref
+from co_tui.events.stored_messages import QUOTES, RULES, quoted_in
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.cache_loss import cache_lost_tokens
 from co_tui.session.compaction.compaction_files import CompactionFiles
@@ -62,11 +64,12 @@ class Applier:
         indexes = _indexes(history.entries, measured, job.refs)
         done = _replacement(job, summary, indexes, governor, measured, await work_in_progress(compaction))
         pre = measured.reading.current_tokens
-        post = await _tokens_after(history, measured, done)
+        after = await _after(history, measured, done)
+        post = after.current_tokens
         # Before applying, so that nothing leaves the context unremembered.
         trimmed = history.policy.rule is CompactionRule.TURNS
         await self._files.remember(summary.text, job.trigger, trimmed=trimmed)
-        exchange = _exchange(history.entries, measured, done)
+        exchange = _with_parts(_exchange(history.entries, measured, done), measured, done, after)
         return exchange.but(
             originals=0 if history.agent else messages_removed_by(exchange, history.state),
             note=summary.note,
@@ -155,14 +158,30 @@ def _ends_well(job: Job, governor: Governor, measured: Measured, done: Replaceme
     return is_below and governor.frees_enough(measured, done)
 
 
-async def _tokens_after(history: GovernedHistory, measured: Measured, done: Replacement) -> int:
-    """The context's size afterwards, including tools offered for what was removed. Raises `_NotWorthIt`."""
+async def _after(history: GovernedHistory, measured: Measured, done: Replacement) -> Reading:
+    """The context afterwards, including tools offered for what was removed. Raises `_NotWorthIt`."""
     pins = [measured.live[index] for index in measured.pinned]
     leaving = {history.entries[index].ref for index in in_history(measured, done.replaced)}
     after = await history.measure_as(done.applied(measured.live), pins, leaving=leaving)
     if after.reading.current_tokens >= measured.reading.current_tokens:
         raise _NotWorthIt(NOT_SMALLER)
-    return after.reading.current_tokens
+    return after.reading
+
+
+def _with_parts(fact: CompactionComplete, measured: Measured, done: Replacement, after: Reading) -> CompactionComplete:
+    """With the parts that the tokens afterwards consist of."""
+    said = (text for each in fact.replacement for kind in (RULES, QUOTES) for text in quoted_in(each, kind))
+    quoted = sum(map(estimate_text, said))
+    new = max(quoted, sum(map(estimate_message, done.messages)))
+    replacing = {id(message) for message in done.messages}
+    kept = sum(estimate_message(each) for each in done.applied(measured.live) if id(each) not in replacing)
+    parts = apportion(after.conversation_tokens, (kept, new - quoted, quoted))
+    return fact.but(
+        fixed_tokens=after.fixed_tokens,
+        kept_tokens=parts[0],
+        summary_tokens=parts[1],
+        quoted_tokens=parts[2],
+    )
 
 
 def _exchange(entries: Sequence[Entry], measured: Measured, done: Replacement) -> CompactionComplete:

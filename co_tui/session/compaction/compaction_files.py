@@ -60,7 +60,7 @@ class CompactionFiles:
             "trigger": fact.trigger,
             "tokens before": fact.pre_tokens,
             "tokens after": fact.post_tokens,
-            "messages replaced": fact.messages,
+            "messages replaced": len(fact.replaced),
             "summarised by": fact.summarised_by,
         }
         workspace = _workspace(self._recorder.session_id, state)

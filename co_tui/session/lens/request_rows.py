@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -249,13 +248,3 @@ def _thinking_last(message: Json) -> list[tuple[Role, str, Json]]:
 def _named(text: str, part: Json) -> str:
     name = part.get("tool_name")
     return f"{name} {text}" if name else text
-
-
-def apportion(total: int, weights: Sequence[float]) -> list[int]:
-    """Split the total into whole numbers in proportion to the weights; they add up to it exactly."""
-    whole = sum(weights)
-    if whole <= 0:
-        return [total, *[0] * (len(weights) - 1)] if weights else []
-    borders = [round(total * (part / whole)) for part in accumulate(weights)]
-    borders[-1] = total
-    return [border - before for border, before in zip(borders, [0, *borders], strict=False)]

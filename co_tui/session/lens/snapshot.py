@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pydantic_ai.messages import ModelRequest
 from pydantic_core import to_json
 
-from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Reading, Scaffold, Window, system_tokens
+from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Reading, Scaffold, Window, apportion, system_tokens
 from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import Policy, policy_of
 from co_tui.context.request.pipeline import Governor
@@ -21,7 +21,7 @@ from co_tui.session.history.next_request import NextRequest, RequestSource, next
 from co_tui.session.lens.fates import Fates
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 from co_tui.session.lens.left_messages import left_messages
-from co_tui.session.lens.request_rows import Fate, Judgement, Kind, Lens, LensMessage, apportion, kind_of
+from co_tui.session.lens.request_rows import Fate, Judgement, Kind, Lens, LensMessage, kind_of
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import archived

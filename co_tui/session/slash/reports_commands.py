@@ -4,13 +4,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from co_tui.events.wording import money, percent
+from co_tui.events.wording import counted, money, percent
 from co_tui.inert import one_line
 from co_tui.session.event_wording import cost_text
 from co_tui.session.slash.command_host import CommandHost, WrongArguments, command
 from co_tui.session.slash.conversation_commands import clear
 from co_tui.session.state.context_report import context_report
 from co_tui.session.state.derive import replay
+from co_tui.session.state.out_of_context import out_of_context
 
 if TYPE_CHECKING:
     from co_tui.session.state.session_state import SessionState
@@ -22,10 +23,8 @@ NOTHING_SENT = "Nothing sent yet. Send a prompt first."
 @command("history")
 async def history(host: CommandHost, _: str) -> None:
     state = await _whole_state(host)
-    host.answer(
-        f"{state.turn} {'turn' if state.turn == 1 else 'turns'}. "
-        f"The model sees {len(state.history) - state.not_sent} of {len(state.transcript)} messages."
-    )
+    said, removed = sum(not entry.agent for entry in state.transcript), len(out_of_context(state).removals)
+    host.answer(f"{counted(state.turn, 'turn')}. The model sees {said - removed:,} of {counted(said, 'message')}.")
 
 
 @command("context")

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from co_tui.events import Clear, CompactionComplete, Event, Json, Ref, Rewind, Truncation
-from co_tui.events.stored_messages import QUOTES, REPLACES, prompt_of
+from co_tui.events.stored_messages import QUOTES, REPLACES, prompt_of, quoted_in
 from co_tui.session.state.derive import apply
 from co_tui.session.state.history_edits import standing_compactions
 from co_tui.session.state.removals import DOES_NOT_FIT, OutOfContext, Removal, RemovedGroup
@@ -43,16 +43,9 @@ def messages_removed_by(fact: CompactionComplete, state: SessionState) -> int:
 
 
 def _quoted(state: SessionState, removals: Mapping[int, Removal]) -> frozenset[int]:
-    quotes = {quote for entry in state.history for quote in _quotes_in(entry.message)} if removals else set()
+    quotes = {quote for entry in state.history for quote in quoted_in(entry.message, QUOTES)} if removals else set()
     removed = (entry for entry in state.transcript if entry.seq in removals) if quotes else ()
     return frozenset(entry.seq for entry in removed if " ".join((prompt_of(entry.message) or "").split()) in quotes)
-
-
-def _quotes_in(message: Json) -> list[str]:
-    """The user messages that a replacement says in its own text."""
-    quotes = (message.get("metadata") or {}).get(QUOTES) or ()
-    text = "\n".join(str(part.get("content")) for part in message.get("parts") or ()) if quotes else ""
-    return [quote for quote in quotes if quote and quote in text]
 
 
 def _with_event_figures(group: RemovedGroup, state: SessionState) -> RemovedGroup:

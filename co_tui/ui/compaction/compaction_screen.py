@@ -17,12 +17,13 @@ from textual.widgets import Input, Static, TabbedContent, TabPane
 
 from co_tui.events import CompactionComplete, Event, Ref
 from co_tui.events.model_names import short_name
-from co_tui.events.stored_messages import NOT_A_HEADING, QUOTES, RULES, pieces
+from co_tui.events.stored_messages import NOT_A_HEADING
 from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.events.triggers import trigger_label
 from co_tui.events.wording import clock
 from co_tui.inert import inert
 from co_tui.session.state.session_state import Entry, SessionState
+from co_tui.ui.compaction.kept_messages import KeptRow, figures_after, kept_rows
 from co_tui.ui.dialogs.choose_message import SUMMARY_ROLE, Row, row_of, show_messages, text_of_all
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.formatting import counted, money
@@ -55,6 +56,7 @@ WIDTH = 100
 MARGIN_COLUMNS, MARGIN_ROWS = 8, 7
 """Around the content of a tab: border, tabs, keys and the space between them."""
 SEARCH_ROWS = 3
+ACCOUNT_ROWS = 5
 NO_MATCH = "No replaced message matches."
 NONE_REPLACED = "No messages were replaced."
 NOTHING_KEPT = "Nothing else was kept."
@@ -92,7 +94,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         self._entries = [entry for ref in self._fact.replaced if (entry := state.entry(ref)) is not None]
         self._replaced = [row_of(entry) for entry in self._entries]
         self._shown = self._replaced
-        self._kept = kept_rows(event, state)
+        self._kept, self._account = kept_rows(event, state), figures_after(self._fact)
         self._receipt = figures(self._fact)
         self._is_in_effect = any(rewrite.seq == event.seq for rewrite in state.rewrites)
 
@@ -106,7 +108,8 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
                 with TabPane(f"Replaced {len(self._replaced)}", id="replaced"):
                     yield Field(placeholder="Search replaced messages")
                     yield LineList(id="replaced-list", classes="-filling", opens_at_first_click=True)
-                with TabPane(f"Kept {len(self._kept)}", id="kept"):
+                with TabPane(f"Kept {self._fact.kept_messages}", id="kept"):
+                    yield Static("\n".join([*self._account, ""]), id="account", markup=False)
                     yield LineList(id="kept-list", classes="-filling", opens_at_first_click=True)
                 with TabPane("Cost", id="cost"), VerticalScroll():
                     yield Static(self._receipt_table, id="receipt")
@@ -114,7 +117,9 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
 
     def on_mount(self) -> None:
         show_messages(self.query_one("#replaced-list", LineList), self._shown, NONE_REPLACED, chosen=0)
-        show_messages(self.query_one("#kept-list", LineList), self._kept, NOTHING_KEPT, chosen=0)
+        self.query_one("#kept-list", LineList).show(
+            len(self._kept), lambda place, width: self._kept[place].line(width), lambda place: place, NOTHING_KEPT
+        )
         self.query_one("#summary VerticalScroll").focus()
         self.app.theme_changed_signal.subscribe(self, self._theme_changed)
 
@@ -122,7 +127,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         """As high as the fullest tab needs, so that the box does not jump."""
         width = min(WIDTH, int(self.size.width * 0.95)) - MARGIN_COLUMNS
         summary = self.query_one(HangingText).get_content_height(self.size, self.size, width)
-        rows = max(summary, len(self._replaced) + SEARCH_ROWS, len(self._kept), len(self._receipt))
+        rows = max(summary, len(self._replaced) + SEARCH_ROWS, len(self._kept) + ACCOUNT_ROWS, len(self._receipt))
         self.query_one("CompactionScreen > Vertical").styles.height = min(
             rows + MARGIN_ROWS, int(self.size.height * 0.9)
         )
@@ -180,14 +185,20 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
 
     @on(LineList.Opened)
     def _open(self, event: LineList.Opened) -> None:
-        rows = self._shown if event.lines.id == "replaced-list" else self._kept
+        rows: Sequence[Row | KeptRow] = self._shown if event.lines.id == "replaced-list" else self._kept
         if event.place >= len(rows):  # filtered out right after the click
             return
         row = rows[event.place]
-        entry = next((each for each in self._entries if each.ref == row.ref), None)
-        title = f"{row.role} · turn {row.turn or '–'}"
+        if not row.role:
+            return  # a heading
         shown = SummaryTextScreen if row.role == SUMMARY_ROLE else TextScreen
-        self.app.push_screen(shown(title, _whole(entry) if entry is not None else row.text))
+        self.app.push_screen(shown(f"{row.role} · turn {row.turn or '–'}", self._whole_of(row)))
+
+    def _whole_of(self, row: Row | KeptRow) -> str:
+        if isinstance(row, KeptRow):
+            return row.whole
+        entry = next((each for each in self._entries if each.ref == row.ref), None)
+        return _whole(entry) if entry is not None else row.text
 
     def action_request(self, action: Literal["undo", "edit"]) -> None:
         self.answer(CompactionRequest(action, self._event.seq or 0))
@@ -205,12 +216,9 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         copy(self.app, text or summary_as_sent(self._fact), "message" if text else "summary")
 
     def _chosen_text(self) -> str:
-        rows = {"replaced": self._shown, "kept": self._kept}.get(self._tab)
-        if not rows:
-            return ""
-        row = rows[self.query_one(f"#{self._tab}-list", LineList).chosen]
-        entry = next((each for each in self._entries if each.ref == row.ref), None)
-        return _whole(entry) if entry is not None else row.text
+        lists: dict[str, Sequence[Row | KeptRow]] = {"replaced": self._shown, "kept": self._kept}
+        rows = lists.get(self._tab)
+        return self._whole_of(rows[self.query_one(f"#{self._tab}-list", LineList).chosen]) if rows else ""
 
     def action_close(self) -> None:
         """Leave the search first, then the dialog."""
@@ -239,35 +247,6 @@ def shown_summary(fact: CompactionComplete, renderer: TextRenderer) -> Text:
     return head.append_text(summary_text(sent, renderer))
 
 
-def kept_rows(event: Event, state: SessionState) -> list[Row]:
-    """The messages kept by the compaction, each with the reason."""
-    assert isinstance(event.fact, CompactionComplete)
-    rows = []
-    for message in event.fact.replacement:
-        carried = message.get("metadata") or {}
-        rows += [Row((0, 0), 0, "you", text, "standing rule ·") for text in carried.get(RULES, ())]
-        rows += [Row((0, 0), 0, "you", text, "user message ·") for text in carried.get(QUOTES, ())]
-    rewrite = next((each for each in state.rewrites if each.seq == event.seq), None)
-    kept = [entry for entry in rewrite.after if entry.seq != event.seq] if rewrite else []
-    return [*rows, *(row_of(entry, _why(entry, state)) for entry in kept), *_recollected(event, state)]
-
-
-def _recollected(event: Event, state: SessionState) -> list[Row]:
-    """What was recollected after this compaction and is still in the request."""
-    fact, latest = state.recollection, state.rewrites[-1] if state.rewrites else None
-    if fact is None or latest is None or latest.seq != event.seq:
-        return []
-    return [Row((0, 0), 0, "recollected", line, "restored ·") for line in fact.note.splitlines()[1:] if line.strip()]
-
-
-def _why(entry: Entry, state: SessionState) -> str:
-    if entry.ref in state.pins:
-        return "pinned ·"
-    if any(role == "system" for role, _, _ in pieces(entry.message)):
-        return "system ·"
-    return "recent ·"
-
-
 def receipt(rows: Sequence[tuple[str, str]], name_style: Style) -> Table:
     """Names and values, in columns."""
     table = Table.grid(padding=(0, 2))
@@ -281,7 +260,7 @@ def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
     waited = f"you waited {fact.waited_ms / 1000:.1f} s" if fact.waited_ms else "in the background"
     rows = [
         ("context", f"{fact.pre_tokens:,} → {fact.post_tokens:,} tokens: {_fewer(fact.tokens_removed)}"),
-        ("messages", f"{fact.pre_messages:,} → {fact.post_messages:,}"),
+        ("messages", f"{fact.account}, {fact.post_messages:,} after"),
         ("why", trigger_label(fact.trigger) or "the window was almost full"),
         _author(fact),
         ("took", f"{fact.duration_ms / 1000:.1f} s, {waited}"),

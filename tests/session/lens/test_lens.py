@@ -11,6 +11,7 @@ from hypothesis.strategies import floats, integers, lists
 from pydantic_ai.messages import ModelMessage, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, DeltaToolCalls
 
+from co_tui.context.measure.count import apportion
 from co_tui.events import CompactionComplete, Truncation, UsageInfo
 from co_tui.lab.outlook import outlook
 from co_tui.paths import locate
@@ -18,7 +19,7 @@ from co_tui.session.compaction.model_summaries import ModelSummaries
 from co_tui.session.file_references import named_files
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastViewFile
-from co_tui.session.lens.request_rows import Fate, Kind, Lens, apportion
+from co_tui.session.lens.request_rows import Fate, Kind, Lens
 from co_tui.session.lens.snapshot import read_lens, source_of, stored_source
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome

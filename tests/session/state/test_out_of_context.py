@@ -131,10 +131,12 @@ async def test_a_second_compaction_counts_as_many_messages_as_the_line_in_the_ch
         if number % 4 == 0:
             done = await session.compact()
             (group,) = out_of_context(session.state).groups
-            assert done.messages == group.messages == 2 * number - 2
-            assert f"{done.messages} messages · " in done.timeline_text()
-            assert f" {done.messages} messages summarised" in done.outcome_sentence()
-    assert len(done.replaced) < done.messages, "one of them is the first summary"
+            assert done.originals == group.messages == 2 * number - 2
+            in_all = f"{done.originals} summarised in all"
+            for text in (done.timeline_text(), done.outcome_sentence(), str(done.export_entry())):
+                assert f"{len(done.replaced)} of {done.pre_messages} messages" in text
+                assert (in_all in text) is (number == 8)
+    assert len(done.replaced) < done.originals, "one of them is the first summary"
     await session.close()
     environment.store.close()
 

@@ -1,6 +1,7 @@
 """Compact, cancel, undo and open a compaction: by keyboard, in the app."""
 
 import asyncio
+import re
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -181,8 +182,11 @@ async def test_an_opened_compaction_shows_everything(home: Path, provider: Provi
         await until(pilot, lambda: "question 1 about" not in screen_text(app))
         assert "question 2 about the capital" in screen_text(app)
         await pilot.press("enter", "3")
-        await until(pilot, lambda: "pinned ·" in screen_text(app) and "recent ·" in screen_text(app))
-        assert "user message · question 0" in screen_text(app)
+        await until(pilot, lambda: "Kept whole" in screen_text(app))
+        seen, fact = " ".join(screen_text(app).split()), app.controller.state.compactions[-1].fact
+        assert f"{fact.account}, {fact.post_messages} after" in seen and f"Kept {fact.kept_messages} " in seen
+        assert re.search(r"pinned +\d\d:\d\d ", seen) and re.search(r"recent +\d\d:\d\d ", seen)
+        assert re.search(r"Quoted from what was replaced .* your words +\d\d:\d\d you question 0", seen)
         await pilot.press("right")
         await until(pilot, lambda: "400 tokens in, 40 out" in screen_text(app))
         assert "checkpoint" in screen_text(app) and "in each request" in screen_text(app)

@@ -135,8 +135,9 @@ class Compacted(Frozen):
             Message(turn=3, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "And?"}]}),
             CompactionComplete(
                 success=True, trigger="background", pre_tokens=148_000, post_tokens=21_000, pre_messages=6,
-                post_messages=3, tokens_removed=127_000, messages_removed=3,
-                replaced=tuple((seq, 0) for seq in (2, 3, 4, 5, *range(100, 128))), replacement=stands,
+                post_messages=4, tokens_removed=127_000, messages_removed=2, fixed_tokens=6_000, kept_tokens=9_000,
+                summary_tokens=5_400, quoted_tokens=600,
+                replaced=tuple((seq, 0) for seq in (2, 3, 4, 5)), replacement=stands,
                 summary=JOURNAL, summarised_by="anthropic:claude-sonnet-5", checkpoint_number=3,
                 checkpoint_path="checkpoints/003-flaky-login.md", cost=0.031, duration_ms=12_300, saved_cost=0.38,
                 usage={"requests": 1, "input_tokens": 148_200, "output_tokens": 900},

@@ -1,0 +1,148 @@
+"""One account of a compaction: whoever shows it shows the same figures, and they add up."""
+
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelMessage
+from pydantic_ai.models.function import AgentInfo, DeltaToolCall
+
+from co_tui.events import CompactionComplete, Event
+from co_tui.exchange.exporters import exported
+from co_tui.session.compaction.compactor import CompactionRefused
+from co_tui.session.session import Session
+from co_tui.session.state.out_of_context import out_of_context
+from co_tui.session.turns.turn import Outcome
+from co_tui.store.sqlite.store import SqliteStore
+from co_tui.ui.compaction.kept_messages import KEPT_WHOLE, QUOTED, KeptRow, figures_after, kept_rows
+from tests.support.environments import ScriptedModel, environment_for
+from tests.support.lens import lens_of
+from tests.support.long_run import drawn
+
+RULES = ("", "Never touch the migrations. ", "Always run the tests first. ")
+
+
+class Turn:
+    """A prompt, how many files are read for it, and how long files and replies are."""
+
+    def __init__(self, rule: str, prompt_words: int, reads: int, words: int, ends: str) -> None:
+        self.prompt = f"{rule}{'Please look at this. ' * prompt_words}"
+        self.reads, self.words, self.ends = reads, words, ends
+
+    def __repr__(self) -> str:
+        return f"Turn({self.prompt!r}, {self.reads}, {self.words}, {self.ends!r})"
+
+
+TURNS = st.lists(
+    st.builds(
+        Turn,
+        st.sampled_from(RULES),
+        st.integers(1, 40),
+        st.integers(0, 3),
+        st.sampled_from((5, 80, 600)),
+        st.sampled_from(("", "", "compact", "pin", "undo")),
+    ),
+    min_size=2,
+    max_size=9,
+)
+
+
+class Model(ScriptedModel):
+    """Reads as many files as the turn says, then answers."""
+
+    def __init__(self) -> None:
+        super().__init__(self._script, window=12_000)
+        self.turn, self.left = Turn("", 1, 0, 5, ""), 0
+
+    def begin(self, turn: Turn) -> None:
+        self.turn, self.left = turn, turn.reads
+
+    async def _script(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+        if self.left:
+            self.left -= 1
+            yield {0: DeltaToolCall("read", f'{{"words": {self.turn.words}}}')}
+        else:
+            yield "It is a fine module. " * (self.turn.words // 4 + 1)
+
+
+def read(words: int) -> str:
+    return "A line of the file that was read.\n" * (words // 6 + 1)
+
+
+def check(event: Event, session: Session) -> None:
+    fact, state = event.fact, session.state
+    assert isinstance(fact, CompactionComplete)
+    replaced = len(fact.replaced)
+    assert fact.pre_messages == replaced + fact.kept_messages
+    assert fact.post_messages == fact.kept_messages + len(fact.replacement)
+    parts = (fact.fixed_tokens, fact.kept_tokens, fact.summary_tokens, fact.quoted_tokens)
+    assert sum(parts) == fact.post_tokens and min(parts) >= 0
+    said = f"{replaced} of {fact.pre_messages} messages"
+    assert said in fact.outcome_sentence() and said in fact.timeline_text() and said in str(fact.export_entry())
+    figures = figures_after(fact)
+    assert figures[0] == f"{fact.account}, {fact.post_messages:,} after"
+    assert f"{fact.pre_tokens:,} → {fact.post_tokens:,} tokens" in figures[1]
+    rows = kept_rows(event, state)
+    if any(rewrite.seq == event.seq for rewrite in state.rewrites):
+        whole, quoted = under(KEPT_WHOLE, rows), under(QUOTED, rows)
+        assert len(whole) == fact.kept_messages and sum(row.tokens for row in whole) == fact.kept_tokens
+        assert sum(row.tokens for row in quoted) == fact.quoted_tokens
+
+
+def under(heading: str, rows: list[KeptRow]) -> list[KeptRow]:
+    """The rows below a heading."""
+    start = next((n for n, row in enumerate(rows) if row.is_heading and row.text == heading), len(rows))
+    end = next((n for n, row in enumerate(rows) if row.is_heading and n > start), len(rows))
+    return rows[start + 1 : end]
+
+
+async def check_now(session: Session, store: SqliteStore) -> None:
+    """Right after a compaction: the gauge, the lens and the chat's rule agree with its event."""
+    event, state, lens = session.state.compactions[-1], session.state, lens_of(session)
+    fact = event.fact
+    assert isinstance(fact, CompactionComplete) and state.usage is not None
+    assert state.usage.current_tokens == fact.post_tokens == lens.reading.current_tokens
+    assert len(state.history) == fact.post_messages == lens.total_json()["messages"]
+    group = next(each for each in out_of_context(state).groups if each.removal.seq == event.seq)
+    assert group.messages == (fact.originals or len(fact.replaced))
+    with store.reading() as reading:
+        text = "".join(exported(reading.events(session.id), "markdown"))
+    assert f"{len(fact.replaced)} of {fact.pre_messages} messages" in text
+
+
+@given(TURNS)
+@settings(max_examples=drawn(6))
+async def test_every_figure_of_a_compaction_is_the_same_wherever_it_is_shown(turns: list[Turn]) -> None:
+    model = Model()
+    with tempfile.TemporaryDirectory() as place:
+        environment = environment_for(Path(place), model, tools=[read])
+        session = await Session.start(environment, model.name)
+        for turn in turns:
+            model.begin(turn)
+            assert await session.submit(turn.prompt) is Outcome.DONE
+            await session.settle(30)
+            await end(turn, session, environment.store)
+        for event in session.state.compactions:
+            if event.fact.success and not event.fact.agent:
+                check(event, session)
+        await session.close()
+        environment.store.close()
+
+
+async def end(turn: Turn, session: Session, store: SqliteStore) -> None:
+    state = session.state
+    match turn.ends:
+        case "pin":
+            await session.edits.pin([state.history[-1].ref])
+        case "undo" if state.rewrites:
+            await session.edits.undo()
+        case "compact":
+            try:
+                done = await session.compact()
+            except CompactionRefused:
+                return
+            if done.success:
+                await check_now(session, store)
