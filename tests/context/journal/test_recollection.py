@@ -93,4 +93,5 @@ def test_names_of_messages_that_left_need_not_be_kept() -> None:
     assert sparing.ledger.names[20] is None
     assert sparing.names_there() == whole.names_there()
     live = talk[12:]
-    assert recollect(sparing, live, 2_000) == recollect(whole, live, 2_000) != ""
+    found = recollect(whole, live, 2_000)
+    assert found.text and recollect(sparing, live, 2_000) == found

@@ -215,8 +215,13 @@ async def test_another_result_is_not_the_same(home: Path) -> None:
 
 
 def test_each_reply_is_read_once_for_repeated_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[str] = []
-    monkeypatch.setattr(repeated_calls, "_identity", lambda part: read.append(part.args) or part.args)
+    read: list[ToolCallPart] = []
+
+    def identity(part: ToolCallPart) -> str:
+        read.append(part)
+        return str(part.args)
+
+    monkeypatch.setattr(repeated_calls, "_identity", identity)
     monkeypatch.setattr(repeated_calls, "_name", str)
     repeated, messages, notes = RepeatedResults(), list[ModelMessage]([ModelRequest.user_text_prompt("go")]), []
     for n in range(100):
