@@ -88,7 +88,7 @@ def _estimate(text: str) -> int:
     return max(1, round(tokens + 0.95 * wide))
 
 
-_estimate_short = lru_cache(maxsize=4_096)(_estimate)
+_estimate_short = lru_cache(maxsize=1_024)(_estimate)
 """The lines of a summary are estimated again each time it is updated."""
 
 
