@@ -7,12 +7,14 @@ from typing import Final
 import pytest
 from pydantic_ai.messages import UserPromptPart
 
-from co_tui.events import CompactionComplete, Event, MemoryReleased, Message
+from co_tui.append_only import AppendOnly
+from co_tui.events import CompactionComplete, Event, FilesRestored, MemoryReleased, Message
 from co_tui.session.memory_relief import PACKED_AT_ONCE
 from co_tui.session.session import Session
 from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.released import PackedMessage, _Packing
 from co_tui.session.state.session_state import Entry, SessionState
+from co_tui.session.turns.restored_files import restored_note
 from tests.support.environments import ScriptedModel, environment_for, facts, says
 
 TURNS: Final = 2 * PACKED_AT_ONCE
@@ -96,3 +98,10 @@ def test_two_states_of_one_session_share_what_they_pack() -> None:
     assert all(isinstance(one.message, PackedMessage) and one.message is other.message for one, other in pairs)
     different = replay([*map(_said, range(11, 20)), _compacted(20, range(11, 19))])
     assert apply(different, RELEASED).transcript[0].message["parts"][0]["content"] == f"{OPENING} 11"
+
+
+def test_restored_files_are_found_without_all_that_happened() -> None:
+    restored = FilesRestored(turn=1, snapshot="", paths=("a.py",), conversation_stays=True)
+    events = [_said(1), Event(session_id="s", seq=2, timestamp="", fact=restored)]
+    note = restored_note(replay(events).but(timeline=AppendOnly()))
+    assert note is not None and "a.py" in str(note.parts[0].content)
