@@ -50,9 +50,18 @@ class AppendOnly(_FrozenSequence[T]):
         grown._length = self._length + len(more)
         return grown
 
-    def swap(self, equal: Callable[[T], T]) -> None:
-        """Exchange each item for an equal one, here and in all sequences that share the storage."""
-        self._items[: self._length] = [equal(item) for item in self]
+    def swap(self, equal: Callable[[T], T], until: Callable[[T], bool] = lambda _: False) -> bool:
+        """Exchange items for equal ones, here and in all sequences that share the storage: from the last back to the
+        first that was exchanged before, by `until`. Returns whether any was."""
+        is_any = False
+        for index in range(self._length - 1, -1, -1):
+            item = self._items[index]
+            if until(item):
+                break
+            other = equal(item)
+            if other is not item:
+                self._items[index], is_any = other, True
+        return is_any
 
     @property
     def lineage(self) -> object:

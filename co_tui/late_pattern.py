@@ -1,6 +1,7 @@
 """Regular expressions that are compiled when they are first used.
 
-Compiling one takes a tenth of a millisecond or more, and the first paint imports dozens that it does not use.
+Compiling one takes a tenth of a millisecond or more, and the first paint and the first request import dozens that they
+do not use.
 """
 
 import re
@@ -8,7 +9,7 @@ from typing import Any, cast
 
 
 def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    """As `re.compile`, for a module that the first paint imports."""
+    """As `re.compile`, for a module that is imported long before it is used."""
     return cast(re.Pattern[str], _LatePattern(pattern, flags))
 
 

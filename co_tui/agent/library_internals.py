@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 if TYPE_CHECKING:
     from pydantic_ai._ssrf import is_cloud_metadata_ip, is_private_ip, resolve_hostname
     from pydantic_ai._utils import is_text_like_media_type
+    from pydantic_ai.models.openai import _web_search_requests as web_search_requests
     from pydantic_ai_harness.filesystem._content import apply_replacements
     from pydantic_ai_harness.filesystem._matching import glob_match, glob_parts
     from pydantic_ai_harness.filesystem._toolset import _recoverable as recoverable
@@ -37,6 +38,7 @@ __all__ = [
     "recoverable",
     "render_context_file",
     "resolve_hostname",
+    "web_search_requests",
 ]
 
 CHECKED: Final = {"pydantic-ai-slim": "2.62.0", "pydantic-ai-harness": "0.62.0"}
@@ -68,6 +70,12 @@ IMPORTED: Final = (
         "apply_replacements",
         "The text before a replacement that failed, to name the nearest lines.",
         "text replacements path",
+    ),
+    Internal(
+        "pydantic_ai.models.openai",
+        "_web_search_requests",
+        "Replaced: for a chat, too, it loads all types of the Responses API.",
+        "response",
     ),
     Internal(_GLOBS, "glob_parts", "Patterns as the tool explains them.", "pattern"),
     Internal(_GLOBS, "glob_match", "The same, for a path.", "pattern path"),

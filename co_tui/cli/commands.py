@@ -192,7 +192,10 @@ def _session_opening(row: "SessionRow | None", call: CommandCall) -> "SessionOpe
         _report_other_folder(row, context, cwd)
         context = under_policy_of(row, call)
     silence_libraries(environ)
-    from co_tui.headless.open_session import SessionOpening
+    from co_tui.agent.lean_imports import without_unused_parts
+
+    with without_unused_parts():
+        from co_tui.headless.open_session import SessionOpening
 
     gc.enable()
     model = context.loaded.overriding_model

@@ -13,6 +13,7 @@ from co_tui.agent.lean_imports import without_unused_parts
 from co_tui.agent.models import open_model
 from co_tui.agent.models.model_handle import ModelConfig
 from co_tui.agent.wire.model_errors import ModelUnusable
+from tests.support.provider import Provider, Reply
 
 MOST_TYPES: Final = 160
 """Modules of types that a chat with an OpenAI-compatible server loads; the library has more than 700."""
@@ -59,6 +60,30 @@ def test_every_type_is_there_when_it_is_used(found: Any) -> None:
 
 def test_the_responses_api_is_loaded_when_it_is_used(found: Any) -> None:
     assert found["responses"] == "PlainResponses"
+
+
+CHAT: Final = """
+import asyncio, json, sys
+from pathlib import Path
+from pydantic_ai import Agent
+from co_tui.agent.models.model_handle import connect_compatible
+
+async def chat(url):
+    connected = connect_compatible("scripted", url, "none")
+    async with Agent(connected.model).run_stream("hi") as reply:
+        said = await reply.get_output()
+    await connected.close()
+    return {"said": said, "loaded": list(sys.modules)}
+
+print(json.dumps(asyncio.run(chat(sys.argv[1]))))
+"""
+
+
+def test_a_chat_loads_no_replies_of_the_responses_api(provider: Provider) -> None:
+    done = subprocess.run([sys.executable, "-c", CHAT, provider.url], check=True, capture_output=True, text=True)
+    found = json.loads(done.stdout)
+    assert found["said"].strip() == Reply().text
+    assert "openai.types.responses.response" not in found["loaded"]
 
 
 @pytest.mark.parametrize("prefix", ["groq", "mistral"])

@@ -4,12 +4,18 @@ import gc
 from pathlib import Path
 from typing import Final
 
+import pytest
 from pydantic_ai.messages import UserPromptPart
 
+from co_tui.append_only import AppendOnly
+from co_tui.events import CompactionComplete, Event, FilesRestored, MemoryReleased, Message
 from co_tui.session.memory_relief import PACKED_AT_ONCE
 from co_tui.session.session import Session
-from co_tui.session.state.released import PackedMessage
-from tests.support.environments import ScriptedModel, environment_for, says
+from co_tui.session.state.derive import apply, replay
+from co_tui.session.state.released import PackedMessage, _Packing
+from co_tui.session.state.session_state import Entry, SessionState
+from co_tui.session.turns.restored_files import restored_note
+from tests.support.environments import ScriptedModel, environment_for, facts, says
 
 TURNS: Final = 2 * PACKED_AT_ONCE
 OPENING: Final = "Question of a long session"
@@ -29,5 +35,73 @@ async def test_messages_that_left_the_history_are_packed_and_can_be_read(home: P
     parsed = [each for each in gc.get_objects() if type(each) is UserPromptPart and OPENING in str(each.content)]
     assert len(parsed) < len(live) + 2 * PACKED_AT_ONCE
     assert left[0]["parts"][0]["content"].startswith(f"{OPENING} 0")
+    compactions = facts(list(state.timeline), CompactionComplete)
+    assert len(compactions) > 2
+    for fact in compactions[:-1]:
+        assert all(isinstance(message, PackedMessage) for message in fact.replacement) and fact.replacement
     await session.close()
     environment.store.close()
+
+
+def _said(seq: int) -> Event:
+    text = f"{OPENING} {seq}"
+    message = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]}
+    return Event(session_id="s", seq=seq, timestamp="", fact=Message(turn=seq, message=message))
+
+
+def _compacted(seq: int, replaced: range) -> Event:
+    message = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"summary {seq}"}]}
+    refs = tuple((each, 0) for each in replaced)
+    fact = CompactionComplete(success=True, replaced=refs, replacement=(message,))
+    return Event(session_id="s", seq=seq, timestamp="", fact=fact)
+
+
+RELEASED: Final = Event(session_id="s", seq=None, timestamp="", fact=MemoryReleased())
+
+
+def _grown(state: SessionState, rounds: int) -> SessionState:
+    """Each round: nine messages, a compaction of all but the last, and a release."""
+    for _ in range(rounds):
+        first = state.seq
+        state = replay(map(_said, range(first + 1, first + 10)), state)
+        state = apply(state, _compacted(first + 10, range(max(1, first - 1), first + 9)))
+        state = apply(state, RELEASED)
+    return state
+
+
+def test_packing_costs_what_left_since_the_last_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[Entry] = []
+    packed_entry = _Packing.entry
+
+    def counted(packing: _Packing, entry: Entry) -> Entry:
+        looked_at.append(entry)
+        return packed_entry(packing, entry)
+
+    monkeypatch.setattr(_Packing, "entry", counted)
+    state = _grown(SessionState(), 3)
+    looked_at.clear()
+    state = _grown(state, 1)
+    few = len(looked_at)
+    state = _grown(state, 50)
+    looked_at.clear()
+    state = _grown(state, 1)
+    assert len(looked_at) == few
+    live = {entry.ref for entry in state.history}
+    kept = [*state.transcript, *(entry for each in state.rewrites for entry in (*each.before, *each.after))]
+    assert all(isinstance(entry.message, PackedMessage) for entry in kept if entry.ref not in live)
+
+
+def test_two_states_of_one_session_share_what_they_pack() -> None:
+    events = [*map(_said, range(1, 10)), _compacted(10, range(1, 9))]
+    engine, screen = (apply(replay(events), RELEASED) for _ in range(2))
+    pairs = list(zip(engine.transcript, screen.transcript, strict=True))[:8]
+    assert all(isinstance(one.message, PackedMessage) and one.message is other.message for one, other in pairs)
+    different = replay([*map(_said, range(11, 20)), _compacted(20, range(11, 19))])
+    assert apply(different, RELEASED).transcript[0].message["parts"][0]["content"] == f"{OPENING} 11"
+
+
+def test_restored_files_are_found_without_all_that_happened() -> None:
+    restored = FilesRestored(turn=1, snapshot="", paths=("a.py",), conversation_stays=True)
+    events = [_said(1), Event(session_id="s", seq=2, timestamp="", fact=restored)]
+    note = restored_note(replay(events).but(timeline=AppendOnly()))
+    assert note is not None and "a.py" in str(note.parts[0].content)

@@ -9,6 +9,8 @@ from co_tui.nearest import nearest
 
 OPENAI: Final = "openai"
 _COMPATIBLE: Final = "openai-chat"
+_WITH_OPENAI_KEY: Final = (_COMPATIBLE, "openai-responses")
+"""Other prefixes of models that take OpenAI's key."""
 DATABASE: Final = "postgresql"
 """Not a provider: the server of setting `database`."""
 
@@ -77,7 +79,7 @@ def host_of(address: str) -> str:
 
 def key_owner(prefix: str, environ: Mapping[str, str], base_url: str = "") -> KeyOwner | None:
     """Whose key a provider's models need now; None for one that takes no key. `base_url` is the setting."""
-    name = OPENAI if prefix == _COMPATIBLE else prefix
+    name = OPENAI if prefix in _WITH_OPENAI_KEY else prefix
     server = _SERVERS.get(name)
     if server is None:
         return None

@@ -45,6 +45,7 @@ PROVIDERS = (
 """In the order in which a key decides the default model."""
 
 _BY_PREFIX = {provider.prefix: provider for provider in PROVIDERS}
+_BY_PREFIX["openai-responses"] = _BY_PREFIX["openai"]
 
 
 def provider_of(model: str) -> Provider | None:

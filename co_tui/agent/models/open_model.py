@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-import httpx2
 from pydantic_ai.exceptions import UserError
 from pydantic_ai.models import Model, infer_model
 from pydantic_ai.providers import Provider, infer_provider_class
@@ -34,7 +33,7 @@ from co_tui.agent.models.served_models import first_model, list_models, name_of,
 from co_tui.agent.models.server_counting import TokenCounter
 from co_tui.agent.redact import KEY_VARIABLES, redact
 from co_tui.agent.wire.guarded_model import GuardedModel
-from co_tui.agent.wire.http import NoAnswer, new_client
+from co_tui.agent.wire.http import NoAnswer, new_client, new_httpx_client
 from co_tui.agent.wire.model_errors import KeyMissing, ModelUnusable
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.events.model_names import Served, is_file, served
@@ -177,10 +176,10 @@ async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     if provider is not None:
         _require_package(name)
     found = await _provider_key(name, config)
-    client = new_client()
+    clients: list[Any] = []
     try:
         with _lean_imports(name):
-            model = infer_model(name, lambda prefix: _provider(prefix, client, found.key))
+            model = infer_model(name, lambda prefix: _provider(prefix, found.key, clients))
     except ImportError as error:
         raise ModelUnusable(f"{name} needs a missing package: {error}") from None
     except (UserError, ValueError) as error:
@@ -193,7 +192,7 @@ async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
         name=name,
         settings=request_settings(config, caches=_knows_caches(model.system, address)),
         asked=RequestTarget(name, address, (*_secrets(config), found.key), found.source),
-        connected=Connected(GuardedModel(model), client),
+        connected=Connected(GuardedModel(model), clients[0] if clients else new_client()),
         known_window_tokens=plausible_window(model.context_window),
     )
 
@@ -209,16 +208,19 @@ def _require_package(name: str) -> None:
         raise ModelUnusable(f"{name} needs a missing package: install `pydantic-ai-slim[{prefix}]` next to co-tui.")
 
 
-def _provider(prefix: str, client: httpx2.AsyncClient, key: str) -> Provider[Any]:
-    """The library's provider, with our own HTTP client if possible: bounded replies, no redirects. Without a key of
-    ours, it looks for one itself."""
+def _provider(prefix: str, key: str, clients: list[Any]) -> Provider[Any]:
+    """The library's provider, with our own HTTP client if possible, which is added to `clients`: bounded replies, no
+    redirects. Without a key of ours, it looks for one itself."""
     build: Callable[..., Provider[Any]] = infer_provider_class(prefix)  # each kind has its own arguments
+    taken = inspect.signature(build).parameters
+    wanted = str(taken["http_client"].annotation) if "http_client" in taken else ""
+    client = new_httpx_client() if "httpx.AsyncClient" in wanted else new_client()
+    clients.append(client)
     if prefix in ("openai", "openai-chat", "openai-responses"):
         from co_tui.agent.wire.compatible import OpenAIClient
 
         return build(openai_client=OpenAIClient(api_key=key or None, http_client=client))
     given = {"http_client": client, **({"api_key": key} if key else {})}
-    taken = inspect.signature(build).parameters
     return build(**{name: value for name, value in given.items() if name in taken})
 
 

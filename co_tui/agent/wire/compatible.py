@@ -9,13 +9,15 @@ from openai import AsyncOpenAI
 from openai.resources.chat import AsyncChat
 from openai.resources.chat.completions import AsyncCompletions
 from openai.types import CompletionUsage
-from openai.types.chat import ChatCompletionChunk
+from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from pydantic import BaseModel
 from pydantic_ai.exceptions import ModelAPIError
+from pydantic_ai.models import openai as openai_models
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIStreamedResponse
 from pydantic_ai.profiles import ModelProfile
 from pydantic_ai.providers.openai import OpenAIProvider
 
+from co_tui.agent.library_internals import web_search_requests as _library_count
 from co_tui.agent.wire.model_errors import ReplyUnreadable, kind_of
 from co_tui.events.storable import whole_number
 
@@ -24,6 +26,14 @@ if TYPE_CHECKING:
 
 LATEST_S: Final = 250_000_000_000
 """The latest Unix time that Python can convert to a date."""
+
+
+def _web_search_requests(response: Any) -> int:
+    """None in a chat. The library would compare it with a reply of the Responses API, and load all types of that."""
+    return 0 if isinstance(response, ChatCompletion | ChatCompletionChunk) else _library_count(response)
+
+
+openai_models._web_search_requests = _web_search_requests
 
 
 def compatible_model(

@@ -5,6 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
+from co_tui.late_pattern import late_pattern
+
 HEAD_CHARS: Final = 16_000
 TAIL_CHARS: Final = 4_000
 """A longer reply is cut in the middle, which is an echo of the request."""
@@ -99,5 +101,5 @@ def any_of(*phrases: str) -> str:
 
 
 def pattern(*phrases: str) -> re.Pattern[str]:
-    """The compiled form of any of the phrases."""
-    return re.compile(any_of(*phrases))
+    """Any of the phrases; compiled when an error is first read."""
+    return late_pattern(any_of(*phrases))

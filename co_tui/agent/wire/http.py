@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, Final
 
 import httpx2
-from pydantic_ai.models import create_async_httpx2_client
+from pydantic_ai.models import create_async_http_client, create_async_httpx2_client
 
 from co_tui.agent.wire.model_errors import ReplyTooLong
 
@@ -55,13 +55,27 @@ def new_client(address: str = "", *, most_bytes: int | None = None) -> httpx2.As
     reply, by default `MOST_REPLY_BYTES`.
     """
 
-    async def bound(response: httpx2.Response) -> None:
-        """Limit the body; decompressed here, since a small body can expand to any size."""
-        body = httpx2.Response(response.status_code, headers=response.headers, stream=response.stream)
-        response.headers.pop("content-encoding", None)
-        response.stream = _Bounded(body, exchange.get(), most_bytes)
-
     client = create_async_httpx2_client(transport=_direct() if _is_local(address) else None)
+    bounded: httpx2.AsyncClient = _bounded(client, httpx2, _Bounded, most_bytes)
+    return bounded
+
+
+def new_httpx_client() -> Any:
+    """The same for a provider's library that takes a client of `httpx` only."""
+    import httpx
+
+    return _bounded(create_async_http_client(), httpx, type("_", (_Bounded, httpx.AsyncByteStream), {}))
+
+
+def _bounded(client: Any, library: Any, stream: "type[_Bounded]", most_bytes: int | None = None) -> Any:
+    """Limit the bodies that a client of `library` reads."""
+
+    async def bound(response: Any) -> None:
+        """Limit the body; decompressed here, since a small body can expand to any size."""
+        body = library.Response(response.status_code, headers=response.headers, stream=response.stream)
+        response.headers.pop("content-encoding", None)
+        response.stream = stream(body, exchange.get(), most_bytes, library.DecodingError)
+
     client.event_hooks = {**client.event_hooks, "response": [bound]}
     return client
 
@@ -82,8 +96,11 @@ def _direct() -> httpx2.AsyncHTTPTransport:
 class _Bounded(httpx2.AsyncByteStream):
     """A body with a limit: beyond it, an error's body ends and a reply raises."""
 
-    def __init__(self, body: httpx2.Response, seen: Exchange | None, most_bytes: int | None) -> None:
+    def __init__(
+        self, body: httpx2.Response, seen: Exchange | None, most_bytes: int | None, not_decoded: type[Exception]
+    ) -> None:
         self._body = body
+        self._not_decoded = not_decoded
         self._most_bytes = most_bytes
         self._seen = seen or Exchange()
 
@@ -105,7 +122,7 @@ class _Bounded(httpx2.AsyncByteStream):
         try:
             async for chunk in self._body.aiter_bytes():
                 yield chunk
-        except httpx2.DecodingError:
+        except self._not_decoded:
             if self._body.is_success:
                 raise  # for an error, the status is enough
 

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from co_tui.context.journal.entries import Entry, Head, Kind, Place
 from co_tui.context.journal.shown_lines import FIRST, ShownLine, bare_line
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.memory.names import names_in, names_in_line
+from co_tui.context.memory.names import names_in
 
 NOTABLE_LINE: Final = re.compile(
     r"\b(decided|decision|instead|root cause|confirmed|fixed|resolved|agreed|the plan|todo|next step|remaining"
@@ -47,9 +47,10 @@ class _Weighed(NamedTuple):
     is_notable: bool
 
 
-@lru_cache(maxsize=32_768)
+@lru_cache(maxsize=4_096)
 def _weighed(text: str) -> _Weighed:
-    return _Weighed(estimate_text(text) + LINE_COST, tuple(names_in_line(text)), NOTABLE_LINE.search(text) is not None)
+    """Cached: the lines of a journal are weighed again each time it is written."""
+    return _Weighed(estimate_text(text) + LINE_COST, tuple(names_in(text)), NOTABLE_LINE.search(text) is not None)
 
 
 @dataclass(slots=True)

@@ -4,35 +4,36 @@ import re
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
+from co_tui.late_pattern import late_pattern
 
 MOST_CHARS: Final = 300
 MOST_SENTENCES: Final = 3
 LONGEST_CHARS: Final = MOST_CHARS + 60
 """Of a single sentence that is longer."""
 _READ_CHARS: Final = 8_000
-_FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_CALL: Final = re.compile(
+_FENCE: Final = late_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_CALL: Final = late_pattern(
     r"<(function|execute_\w+|tool_call|command|bash|invoke|function_calls|think(?:ing)?|write_to_file|read_file"
     r"|replace_in_file|execute_command)\b[^>]*>.*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-_EDIT_BLOCK: Final = re.compile(r"^<{5,9} ?SEARCH.*?(?:^>{5,9} ?REPLACE[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_ITEM: Final = re.compile(r"\s*(?:[-*•+]|\d+[.)])\s+")
-_HEADING: Final = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?$|(?:THOUGHT|DISCUSSION)$)")
-_LABEL: Final = re.compile(
+_EDIT_BLOCK: Final = late_pattern(r"^<{5,9} ?SEARCH.*?(?:^>{5,9} ?REPLACE[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_ITEM: Final = late_pattern(r"\s*(?:[-*•+]|\d+[.)])\s+")
+_HEADING: Final = late_pattern(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?$|(?:THOUGHT|DISCUSSION)$)")
+_LABEL: Final = late_pattern(
     r"(?:\*\*)?(?:THOUGHT|Thought|DISCUSSION|Discussion|Reasoning|Analysis)(?:\*\*)?:(?:\*\*)?\s*"
 )
-_NOT_PROSE: Final = re.compile(
+_NOT_PROSE: Final = late_pattern(
     r"\s*(?:[|<>=`~$]|---|https?:|Traceback |Cost: \$|Tokens: |E  |FAILED |\w+ = |\w+\(.*\)$| {4}\S)"
 )
-_WIDE: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_ENDS: Final = re.compile(r"[.!?:…。！？：)\]*`”\"']$")
-_SENTENCE: Final = re.compile(
+_WIDE: Final = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_ENDS: Final = late_pattern(r"[.!?:…。！？：)\]*`”\"']$")
+_SENTENCE: Final = late_pattern(
     r"(?<=[.!?…:])(?:[\"')\]*_”’`]{0,3})\s+"
     r"(?=[\"'(\[*_“`]{0,3}[A-Z0-9À-ÞЀ-Я\u3040-\u9fff\uac00-\ud7af/✅✓✔❌])"
     r"|(?<=[。！？])\s*"
 )
-_ABBREVIATED: Final = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Ms|Dr|No|approx|resp|incl)\.|\b[A-Z]\.|^\d+[.)])$")
+_ABBREVIATED: Final = late_pattern(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Ms|Dr|No|approx|resp|incl)\.|\b[A-Z]\.|^\d+[.)])$")
 _OPENERS: Final = (
     r"(?:(?:ok(?:ay)?|now|next|then|so|first(?:ly)?|finally|also|and|but|great|good|perfect|alright"
     r"|right|sure|certainly|"
@@ -46,7 +47,7 @@ _VERBS: Final = (
     "proceed|start|examine|remove|replace|apply|make|do|use|rerun|re-run|compile|commit|move|rename|clean|show|explore|"
     "inspect|modify|implement|tag|push|publish|delete|convert|change|port|refactor|extract|insert|format|lint|restart"
 )
-_ANNOUNCES: Final = re.compile(
+_ANNOUNCES: Final = late_pattern(
     rf"{_OPENERS}(?:"
     + "|".join(
         (
@@ -67,17 +68,17 @@ _ANNOUNCES: Final = re.compile(
     + r")",
     re.IGNORECASE,
 )
-_NOW_DO: Final = re.compile(
+_NOW_DO: Final = late_pattern(
     r"(?:now|next|then|finally|also|and)\b,? (?!(?:i|we|it|the|this|that|there|you|all|both|everything)\b).*[:：]$",
     re.I,
 )
-_ANNOUNCES_WIDE: Final = re.compile(
+_ANNOUNCES_WIDE: Final = late_pattern(
     r"^(?:(?:好的?|现在|接下来|首先|然后|下面|那么|请稍|嗯|では|まず|次に|それでは|さて)[，,。！、]?)*"
     r"(?:让我(?:们)?|我(?:来|先|将|会|要|需要先|再|去|现在)|我们(?:来|先)|请(?:稍|确认|提供)|开始|查看|检查|运行|看看)"
     r"|^(?:好的?|明白了?|了解|はい|承知しました)[。！，]?$"
     r"|(?:しましょう|してみます|確認します|見てみます|見てみましょう|ていきます|始めます|いたします|実行します)[。！：:]?$"
 )
-_FILLER: Final = re.compile(
+_FILLER: Final = late_pattern(
     r"(?:(?:ok(?:ay)?|perfect|great|good|excellent|done|yes|no|sure|certainly|of course|absolutely"
     r"|hello|hi|hmm|thanks?|"
     r"thank you|got it|i see|i understand|understood|alright|right|wait|interesting|awesome|nice"
@@ -87,7 +88,7 @@ _FILLER: Final = re.compile(
     r"great (?:news|question)|how (?:can|may) i .*|.*ready when you are)\s*[,.!:…]*\s*)+$",
     re.IGNORECASE,
 )
-_STATES: Final = re.compile(
+_STATES: Final = late_pattern(
     r"\b(?:issue|problem|bug|cause[ds]?|because|since|therefore|means|shows?|confirm(?:s|ed)|found"
     r"|see that|can see|works?|"
     r"working|pass(?:es|ed|ing)?|fail(?:s|ed|ing|ure)?|fix(?:ed|es)?|error|missing|wrong"

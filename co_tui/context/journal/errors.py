@@ -4,6 +4,7 @@ import re
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
+from co_tui.late_pattern import late_pattern
 
 ERROR_CHARS: Final = 300
 MOST_CHARS: Final = 60_000
@@ -12,7 +13,7 @@ _COMPLAINTS: Final = (
     r"No such file|not found|cannot|can't|denied|unexpected|invalid|unknown|unrecogni[sz]ed|error|is a directory|not a"
     r"|unterminated|expected|missing|refused|failed|unable|does not"
 )
-_SAYS_NOTHING: Final = re.compile(
+_SAYS_NOTHING: Final = late_pattern(
     r"\s*(?:"
     + "|".join(
         (
@@ -30,7 +31,7 @@ _SAYS_NOTHING: Final = re.compile(
     )
     + ")$"
 )
-_ERROR: Final = re.compile(
+_ERROR: Final = late_pattern(
     r"\s*(?:- )?(?:"
     + "|".join(
         (
@@ -47,14 +48,14 @@ _ERROR: Final = re.compile(
     + ")",
     re.IGNORECASE,
 )
-_GENERAL: Final = re.compile(
+_GENERAL: Final = late_pattern(
     r"\s*(?:npm (?:error|ERR!)|[=\s]*\d+ (?:failed|errors?)\b|FAILED(?: \(|$)|make: \*\*\*|(?:ℹ|#) fail \d|ELIFECYCLE"
     r"|error Command failed|[✗✖✘❌]?\s*$|=+ .* =+$)"
 )
 """Lines that say that something failed, not what."""
 _TRACEBACK: Final = "Traceback (most recent call last):"
-_ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-_PRINTED: Final = re.compile(
+_ANSI: Final = late_pattern(r"\x1b\[[0-9;?]*[A-Za-z]")
+_PRINTED: Final = late_pattern(
     r"^(?:"
     + "|".join(
         (
@@ -69,7 +70,7 @@ _PRINTED: Final = re.compile(
     + ")",
     re.MULTILINE,
 )
-_COMPLAINT: Final = re.compile(
+_COMPLAINT: Final = late_pattern(
     r"^([\w./+-]+): .*(?:No such file|not found|denied|[Ii]s a directory|cannot|can't|invalid"
     r"|unrecognized|unknown|error)",
     re.MULTILINE,

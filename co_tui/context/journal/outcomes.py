@@ -8,32 +8,33 @@ from typing import Final, NamedTuple
 from co_tui.context.journal.command_runs import ANSWERS_WITH_ONE, READERS, WRITE, program_of
 from co_tui.context.journal.errors import bounded, complaints, error_lines, first_line, prints_error
 from co_tui.events.tool_wording import FAILED, INTERRUPTED
+from co_tui.late_pattern import late_pattern
 from co_tui.shell.programs import Simple
 
 PRINTED_AN_ERROR: Final = "printed an error"
 _ENDS_CHARS: Final = 1_500
 _SHORT_CHARS: Final = 600
 _SHORT_LINES: Final = 6
-_CODE_FIRST: Final = re.compile(
+_CODE_FIRST: Final = late_pattern(
     r"\s*(?:<args>.*?</args>\s*)?<returncode>\s*(-?\d{1,9})\s*</returncode>"
     r"|\s*(?:<error>\s*)?(?:Process exited with code|Exit [Cc]ode:?)\s+(-?\d{1,9})\b"
     r"|(?:Chunk ID|Wall time|Command|Directory):.{0,400}?\n(?:Process exited with code|Exit Code:)\s+(-?\d{1,9})\b",
     re.DOTALL,
 )
-_CODE_LAST: Final = re.compile(
+_CODE_LAST: Final = late_pattern(
     r"^(?:\[exit code: (-?\d{1,9})\]"
     r"|(?:Command|Process) exited with (?:exit )?code (-?\d{1,9})\.?"
     r"|\[?(?:The command|Command) (?:completed|finished|exited|failed) with (?:exit )?code:? (-?\d{1,9})\.?\]?"
     r"|[Ee]xit [Cc]ode:? (-?\d{1,9}))\s*$",
     re.MULTILINE,
 )
-_TIMED_OUT: Final = re.compile(r"^\W*(?:the )?command (?:has )?timed out\b", re.MULTILINE | re.IGNORECASE)
-_STOPPED: Final = re.compile(
+_TIMED_OUT: Final = late_pattern(r"^\W*(?:the )?command (?:has )?timed out\b", re.MULTILINE | re.IGNORECASE)
+_STOPPED: Final = late_pattern(
     r"^\W*(?:(?:Command|Operation|Request) (?:was )?(?:aborted|interrupted|cancell?ed)|Request interrupted by user)\b",
     re.MULTILINE | re.IGNORECASE,
 )
-_REFUSED: Final = re.compile(r"\s*(?:<tool_use_error>|Your (?:proposed )?edit (?:has introduced|was not applied))")
-_SAYS_FAILED: Final = re.compile(
+_REFUSED: Final = late_pattern(r"\s*(?:<tool_use_error>|Your (?:proposed )?edit (?:has introduced|was not applied))")
+_SAYS_FAILED: Final = late_pattern(
     r"\W*(?:"
     + "|".join(
         (

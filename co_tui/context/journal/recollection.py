@@ -11,7 +11,6 @@ from co_tui.context.journal.choose_lines import Chooser
 from co_tui.context.journal.entries import Entry
 from co_tui.context.journal.shown_lines import bare_lines
 from co_tui.context.journal.sources import Sources, remembered
-from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in, parts_of
 from co_tui.events.content import prompt_text
 from co_tui.events.stored_messages import REPLACES, SUMMARY
@@ -59,7 +58,7 @@ def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: flo
 
 
 def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Recollected:
-    weights = _relevant(sources.ledger, newest_messages(live))
+    weights = _relevant(sources, newest_messages(live))
     there = sources.names_there()
     shown: set[str] = set()
     for text in replacement_texts(live):
@@ -82,9 +81,11 @@ def replacement_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
                 yield text
 
 
-def _relevant(ledger: Ledger, newest: int) -> dict[str, float]:
+def _relevant(sources: Sources, newest: int) -> dict[str, float]:
     """Names that share words with the newest messages; rarer words count more."""
-    named = [name for names in ledger.names[-newest:] for name in names[:NAMES_A_MESSAGE]]
+    ledger = sources.ledger
+    numbers = range(len(ledger.names))[-newest:]
+    named = [name for number in numbers for name in sources.names_in(number)[:NAMES_A_MESSAGE]]
     found: dict[str, float] = {}
     for word in sorted({word for name in named for word in parts_of(name)}):  # the order decides between equals
         names = ledger.by_part.get(word, ())

@@ -6,22 +6,23 @@ from typing import Any, Final, NamedTuple
 
 from co_tui.context.memory.transcript_lines import LinePosition, lines_of
 from co_tui.events.stored_messages import NOT_A_HEADING
+from co_tui.late_pattern import late_pattern
 
 FIRST, UNKNOWN = -1, -2
 """The line before: there is none, or it is not known."""
 LEAST_LISTED: Final = 5
 LISTED_SHARE: Final = 0.8
 """A text whose lines are names to this share is a listing."""
-_ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_ENVELOPE: Final = re.compile(r"</?[A-Za-z][\w-]{0,30}>(?:\s*-?\d{0,4}\s*</[A-Za-z][\w-]{0,30}>)?")
+_ANSI: Final = late_pattern(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CONTROL: Final = late_pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_ENVELOPE: Final = late_pattern(r"</?[A-Za-z][\w-]{0,30}>(?:\s*-?\d{0,4}\s*</[A-Za-z][\w-]{0,30}>)?")
 """A line that only wraps a result: a tag, or an exit code within one."""
-_LONG_LISTING: Final = re.compile(r"[-dlbcps][rwxsStT-]{9}[+.@]?\s+\d+\s+\S+\s+\S+\s+[\d,]+\S*(?:\s+\S+){3}\s+(\S.*)")
-_PLAIN_NAME: Final = re.compile(r"[^\s(){}\[\]<>;=,\"'`]{1,160}")
-_WORD: Final = re.compile(r"\w+")
-_IDEOGRAM: Final = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
-_MARK: Final = re.compile(rf"^\s*(?:(?:- |assistant: |user: |{NOT_A_HEADING})\s*)*")
-_HEADING: Final = re.compile(
+_LONG_LISTING: Final = late_pattern(r"[-dlbcps][rwxsStT-]{9}[+.@]?\s+\d+\s+\S+\s+\S+\s+[\d,]+\S*(?:\s+\S+){3}\s+(\S.*)")
+_PLAIN_NAME: Final = late_pattern(r"[^\s(){}\[\]<>;=,\"'`]{1,160}")
+_WORD: Final = late_pattern(r"\w+")
+_IDEOGRAM: Final = late_pattern(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
+_MARK: Final = late_pattern(rf"^\s*(?:(?:- |assistant: |user: |{NOT_A_HEADING})\s*)*")
+_HEADING: Final = late_pattern(
     r"""[>*_\s]*(?:##|…|\[(?![\[{"'\d\]-])"""  # a header; what begins like JSON is none
     r"|-\s+(?:\$|[\w.:-]+\()|(?:user|assistant|system|note|tool|human)\b[^:]{0,20}:"
     r"|\(\d+ more |#?\s*(?:standing rules|what the user said|where the work stands)\b"

@@ -13,7 +13,7 @@ from co_tui.context.journal.conclusions import announces
 from co_tui.context.journal.entries import Head, Kind, Place
 from co_tui.context.journal.shown_lines import ShownLine, clean, is_empty, is_single_word, shown_lines
 from co_tui.context.journal.work_record import Call, WorkRecord
-from co_tui.context.memory.ledger import Ledger
+from co_tui.context.memory.ledger import Ledger, names_of
 from co_tui.context.memory.transcript_lines import MODEL, USER, transcript_parts
 from co_tui.inert import one_line
 
@@ -37,9 +37,13 @@ class Sources:
 
     def names_there(self) -> dict[str, int]:
         """The names in messages still in the context."""
-        names = self.ledger.names
-        kept = frozenset(range(len(names))) - self.gone
-        return dict.fromkeys(chain.from_iterable(names[number] for number in sorted(kept)), 1)
+        kept = sorted(frozenset(range(len(self.ledger.names))) - self.gone)
+        return dict.fromkeys(chain.from_iterable(map(self.names_in, kept)), 1)
+
+    def names_in(self, number: int) -> tuple[str, ...]:
+        """The names in a message."""
+        known = self.ledger.names[number]
+        return known if known is not None else names_of(*self.read([number]))
 
     def last_place(self, name: str) -> Place | None:
         """The step that used a name last, if it left the context and the name tells something by itself."""

@@ -6,29 +6,30 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.journal.shell_files import patched_files
+from co_tui.late_pattern import late_pattern
 
 _READ_CHARS: Final = 200_000
-_FUNCTION: Final = re.compile(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
-_PARAMETER: Final = re.compile(r"<parameter=([\w.-]+)>(.*?)</parameter>", re.DOTALL)
-_JSON_CALL: Final = re.compile(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
-_TAGGED: Final = re.compile(
+_FUNCTION: Final = late_pattern(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
+_PARAMETER: Final = late_pattern(r"<parameter=([\w.-]+)>(.*?)</parameter>", re.DOTALL)
+_JSON_CALL: Final = late_pattern(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
+_TAGGED: Final = late_pattern(
     r"^[ \t]*<(execute_bash|execute_ipython|command|bash)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.MULTILINE
 )
-_NESTED: Final = re.compile(
+_NESTED: Final = late_pattern(
     r"^<(execute_command|read_file|write_to_file|replace_in_file|list_files|search_files|apply_diff|insert_content)>"
     r"(.*?)(?:</\1>|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-_FIELD: Final = re.compile(r"<(\w+)>(.*?)</\1>", re.DOTALL)
-_FENCE: Final = re.compile(r"^(`{3,})([\w.+-]*)[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
-_SEARCH: Final = re.compile(r"^<{5,9} ?SEARCH[ \t]*$", re.MULTILINE)
+_FIELD: Final = late_pattern(r"<(\w+)>(.*?)</\1>", re.DOTALL)
+_FENCE: Final = late_pattern(r"^(`{3,})([\w.+-]*)[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_SEARCH: Final = late_pattern(r"^<{5,9} ?SEARCH[ \t]*$", re.MULTILINE)
 _SHELL_FENCES: Final = frozenset(("", "bash", "sh", "shell", "console", "zsh", "mswea_bash_command", "action"))
 _NAME_CHARS: Final = 300
-_OBSERVATION: Final = re.compile(
+_OBSERVATION: Final = late_pattern(
     r"\s*(?:<returncode>|<args>\s*\[|<output>|<stdout>|<tool_response>|<function_results?>|EXECUTION RESULT of \["
     r"|OBSERVATION:|Observation:|\[[\w ]+ for '.*?'\] Result:|Exit code: \d|Command output:)"
 )
-_PROMPT: Final = re.compile(
+_PROMPT: Final = late_pattern(
     r"^\(Current directory: .*\)\s*bash-\$\s*\Z|^\[Command finished with exit code -?\d+\]\s*\Z", re.MULTILINE
 )
 

@@ -89,7 +89,7 @@ def _estimate(text: str) -> int:
     return max(1, round(tokens + 0.95 * wide))
 
 
-_estimate_short = lru_cache(maxsize=8_192)(_estimate)
+_estimate_short = lru_cache(maxsize=1_024)(_estimate)
 """The lines of a summary are estimated again each time it is updated."""
 
 

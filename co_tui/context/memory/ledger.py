@@ -1,8 +1,7 @@
 """The names used in a conversation: who used each, how often, and where last. Updated message by message."""
 
-from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
 from threading import RLock
 from typing import Final
 
@@ -43,13 +42,13 @@ class Detail:
     by_user: bool = False
     last: int = 0
     """Length of the conversation, in tokens, when it was last used."""
-    lines: deque[Excerpt] = field(default_factory=lambda: deque(maxlen=LINES))
+    lines: tuple[Excerpt, ...] = ()
     """Its latest lines."""
 
     @property
     def latest(self) -> Iterable[Excerpt]:
         """The candidate lines; only the last one for a name the model never used."""
-        return self.lines if self.uses or self.by_user else (self.lines[-1],)
+        return self.lines if self.uses or self.by_user else self.lines[-1:]
 
     def weight(self, now: int) -> float:
         """Its importance `now` tokens into the conversation."""
@@ -69,8 +68,8 @@ class Ledger:
         self.details: dict[str, Detail] = {}
         self.by_part: dict[str, list[str]] = {}
         """Word → names that contain it."""
-        self.names: list[tuple[str, ...]] = []
-        """The names in each message."""
+        self.names: list[tuple[str, ...] | None] = []
+        """The names in each message; None once they are released."""
         self.tokens = 0
         """Approximate length of the conversation."""
 
@@ -92,7 +91,7 @@ class Ledger:
                         self.by_part.setdefault(word, []).append(name)
                 detail.last = self.tokens
                 detail.by_user |= said.by == USER
-                detail.lines.append(line)
+                detail.lines = (*detail.lines, line)[-LINES:]
                 used[name] = None
         self.names.append(tuple(used))
         if isinstance(message, ModelResponse):
@@ -100,6 +99,15 @@ class Ledger:
                 self.details[name].uses += 1
         if len(self.details) > MOST_DETAILS * OVERFULL:
             self._drop_lightest()
+
+    def release(self, kept: Collection[int]) -> None:
+        """Drop the lists of names in all messages but these; one that returns to the context is read again."""
+        with self.lock:
+            for number in range(len(self.names) - 1, -1, -1):
+                if self.names[number] is None:
+                    break  # the earlier ones are released already
+                if number not in kept:
+                    self.names[number] = None
 
     def _drop_lightest(self) -> None:
         """Keep the heaviest, so that long sessions use bounded memory."""
@@ -119,6 +127,12 @@ class Ledger:
     def weight(self, name: str) -> float:
         detail = self.details.get(name)
         return detail.weight(self.tokens) if detail is not None else 0.0
+
+
+def names_of(message: ModelMessage) -> tuple[str, ...]:
+    """The names in a message, each once."""
+    parts = enumerate(transcript_parts(message))
+    return tuple({name: None for part, said in parts for _, name, _ in _named(0, part, said)})
 
 
 def _named(message: int, part: int, said: TranscriptPart) -> Iterator[tuple[Excerpt, str, Kind]]:

@@ -2,11 +2,10 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from enum import Enum
 from functools import lru_cache
 from itertools import accumulate
-from types import MappingProxyType
 from typing import Final
 
 MOST_CHARS: Final = 160
@@ -81,7 +80,7 @@ def _runs(text: str) -> Iterator[tuple[str, Kind, _Inner, int]]:
             yield name, Kind.OTHER, inner, match.start(1)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=4_096)
 def _read_run(characters: str) -> tuple[str, Kind | None, _Inner]:
     """The name in a run of characters, empty if there is none; without a kind, it is one only within a sentence.
 
@@ -94,12 +93,6 @@ def _read_run(characters: str) -> tuple[str, Kind | None, _Inner]:
     if kind is None and not (name[0].isupper() and len(name) > 2):
         return "", None, ()
     return name, kind, _inner(name, kind or Kind.OTHER)
-
-
-@lru_cache(maxsize=16_384)
-def names_in_line(line: str) -> Mapping[str, Kind]:
-    """`names_in` of one line, cached: lines are read when added and again when chosen."""
-    return MappingProxyType(names_in(line))
 
 
 def kind_of(run: str) -> Kind | None:
@@ -134,7 +127,6 @@ def _inner(run: str, kind: Kind) -> list[tuple[str, Kind]]:
     return [(piece, found) for piece, found in inner if found is not None]
 
 
-@lru_cache(maxsize=16_384)
 def parts_of(name: str) -> frozenset[str]:
     """The words in a name, in lower case."""
     pieces = (piece.lower() for piece in _PIECES.findall(name))

@@ -17,7 +17,16 @@ from co_tui.context.compact.decide import (
 from co_tui.context.indexed_history import PROMPT, Cut
 from co_tui.context.policy import CompactionRule, Policy
 from co_tui.context.request.pipeline import Governor, Measured
-from co_tui.events import Clear, CompactionComplete, CompactionUndone, ModelChange, PolicyChange, Ref, Rewind
+from co_tui.events import (
+    Clear,
+    CompactionComplete,
+    CompactionUndone,
+    DelegationStart,
+    ModelChange,
+    PolicyChange,
+    Ref,
+    Rewind,
+)
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.background_compaction import Urgency
 from co_tui.session.compaction.compaction_notices import FIXED_PART, NO_ROOM, STOPPED
@@ -83,6 +92,8 @@ def is_thrashing(state: SessionState, agent: str, mark_tokens: float) -> bool:
         fact = event.fact
         if isinstance(fact, ModelChange | PolicyChange | Clear | Rewind | CompactionUndone):
             return False
+        if isinstance(fact, DelegationStart) and fact.agent == agent:
+            return False  # what happened before has nothing to do with it
         if not isinstance(fact, CompactionComplete) or not fact.success or fact.agent != agent:
             continue
         has_moved = abs(fact.mark_tokens - mark_tokens) > SAME_MARK * mark_tokens

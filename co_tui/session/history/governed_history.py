@@ -327,5 +327,5 @@ class GovernedHistory:
         self.recorder.release_memory()
         running = (each.history for each in self.state.delegations.values() if each.status == "running")
         self.parsed.release(chain(self.entries, *running))
-        self.whole_transcript.release(self.state)
+        self.whole_transcript.release(self.state, self.entries)
         self.governor.release(self.messages)

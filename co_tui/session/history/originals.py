@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from co_tui.append_only import AppendOnly
 from co_tui.events import CompactionComplete, Ref
 from co_tui.session.state.carried_on import skill_parts
+from co_tui.session.state.released import is_packed
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, seq_of
 
 
@@ -34,7 +35,8 @@ class Originals:
         """Those that load skills, or answer that."""
         self._numbers: dict[Ref, int] = {}
         self._transcript: AppendOnly[Entry] = AppendOnly()
-        self._rewrites: tuple[Rewritten, ...] = ()
+        self._rewrites: tuple[int, ...] = ()
+        """Their seqs."""
 
     def follow(self, state: SessionState, history: AppendOnly[Entry], agent: str = "") -> None:
         """Learn what was added to a session's history; `agent` as for `originals`."""
@@ -46,7 +48,8 @@ class Originals:
             is_whole = False
         if not is_whole:
             self._start_again(originals(state, history, agent))
-        self._transcript, self._rewrites = (AppendOnly(), ()) if agent else (state.transcript, state.rewrites)
+        self._transcript = AppendOnly() if agent else state.transcript
+        self._rewrites = () if agent else tuple(rewrite.seq for rewrite in state.rewrites)
 
     def numbers(self, refs: Iterable[Ref]) -> set[int]:
         """Where these messages are among the originals; replacements are not."""
@@ -55,7 +58,7 @@ class Originals:
     def release(self, state: SessionState) -> None:
         """Hold messages as the state does, which packs those that left the history."""
         for entries in (self.entries, self.skill_loads):
-            entries.swap(lambda entry: state.entry(entry.ref) or entry)
+            entries.swap(lambda entry: state.entry(entry.ref) or entry, is_packed)
 
     def _start_again(self, found: Sequence[Entry]) -> None:
         same = len(self.entries)
@@ -72,7 +75,7 @@ class Originals:
         known, now = self._rewrites, state.rewrites
         if state.transcript.lineage is not self._transcript.lineage or len(state.transcript) < len(self._transcript):
             return False
-        if len(now) < len(known) or (known and now[len(known) - 1] is not known[-1]):
+        if len(now) < len(known) or (known and now[len(known) - 1].seq != known[-1]):
             return False
         return all(map(_replaces_by_something, now[len(known) :]))
 

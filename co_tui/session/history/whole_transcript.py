@@ -60,10 +60,13 @@ class WholeTranscript:
         with self._following:
             return tuple(sorted({self._known[number].ref for number in numbers if number < len(self._known)}))
 
-    def release(self, state: SessionState) -> None:
-        """Hold messages as the state does; names and steps stay known."""
+    def release(self, state: SessionState, history: AppendOnly[Entry]) -> None:
+        """Hold messages as the state does, and no lists of names for those that are not in the history; where each name
+        was used, and the steps, stay known."""
         with self._following:
             self._originals.release(state)
+            kept = self._originals.numbers(entry.ref for entry in history)
+            self._ledger.release(kept)
 
     def forget(self) -> None:
         """Release everything; the next call reads it again."""

@@ -149,6 +149,8 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
             return _happened(state.but(board=fact), event)
         case BoardChanged():
             return _happened(state.but(summary_cost=state.summary_cost + (fact.cost or 0.0)), event)
+        case FilesRestored() if fact.paths and fact.conversation_stays:
+            return _happened(state.but(restores=state.restores.append(event)), event)
         case Occurrence() | SessionPinned() | SessionTrashed() | FilesChanged() | FilesRestored():
             return _happened(state, event)
         case Unknown():

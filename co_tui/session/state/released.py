@@ -2,26 +2,59 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
-from co_tui.events import Event, Json, Message, Ref
-from co_tui.session.state.session_state import Entry, SessionState
+from co_tui.events import Clear, CompactionComplete, Event, Json, Message, Ref
+from co_tui.session.state.session_state import Entry, SessionState, seq_of
+
+BLOCK_MESSAGES: Final = 32
+"""Messages that are compressed together, which takes half the room of each alone."""
+
+
+class _Block:
+    """Messages that are compressed together once all are added."""
+
+    __slots__ = ("_lines", "_packed")
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._packed = b""
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def add(self, message: Json) -> "PackedMessage":
+        self._lines.append(json.dumps(message))
+        return PackedMessage(self, len(self._lines) - 1)
+
+    def close(self) -> None:
+        import zlib  # deferred: needed only once messages left the history
+
+        self._packed, self._lines = zlib.compress("\n".join(self._lines).encode(), level=6), []
+
+    def lines(self) -> list[str]:
+        return _decompressed(self._packed) if self._packed else self._lines
+
+
+@lru_cache(maxsize=1)
+def _decompressed(packed: bytes) -> list[str]:
+    """Cached: messages are read in order."""
+    import zlib
+
+    return zlib.decompress(packed).decode().split("\n")
 
 
 class PackedMessage(Mapping[str, Any]):
     """A compressed message; each access decompresses it."""
 
-    __slots__ = ("_packed",)
+    __slots__ = ("_block", "_line")
 
-    def __init__(self, message: Json) -> None:
-        import zlib  # deferred: needed only when memory is short
-
-        self._packed = zlib.compress(json.dumps(message).encode(), level=6)
+    def __init__(self, block: _Block, line: int) -> None:
+        self._block, self._line = block, line
 
     def opened(self) -> dict[str, Any]:
-        import zlib
-
-        message: dict[str, Any] = json.loads(zlib.decompress(self._packed))
+        message: dict[str, Any] = json.loads(self._block.lines()[self._line])
         return message
 
     def __getitem__(self, key: str) -> Any:
@@ -43,27 +76,62 @@ def opened(message: Json) -> Json:
 
 
 def released(state: SessionState) -> SessionState:
-    """The same state with everything no longer in the history packed. All sequences keep their lineage."""
-    packing = _Packing({entry.ref for entry in state.history})
-    rewritten = (history for rewrite in state.rewrites for history in (rewrite.before, rewrite.after))
-    for entries in (state.transcript, *rewritten, *(each.history for each in state.delegations.values())):
-        entries.swap(packing.entry)
-    state.timeline.swap(packing.event)
-    return state
+    """The same state with everything no longer in the history packed. All sequences keep their lineage.
+
+    Costs what left since the last time: each sequence is followed back to what is packed already.
+    """
+    packing = _Packing(state)
+    for entries in (state.transcript, *(each.history for each in state.delegations.values())):
+        entries.swap(packing.entry, is_packed)
+    rewrites = list(state.rewrites)
+    for index in range(len(rewrites) - 1, -1, -1):
+        rewrite = rewrites[index]
+        is_new = rewrite.before.swap(packing.entry) | rewrite.after.swap(packing.entry)
+        rewrites[index] = rewrite._replace(event=packing.event(rewrite.event))
+        if not is_new and rewrites[index].event is rewrite.event:
+            break  # a message is in all rewrites from its first to its last
+    for events in (state.timeline, state.compactions):
+        events.swap(packing.event, _is_event_packed)
+    packing.close()
+    return state.but(rewrites=tuple(rewrites))
+
+
+def is_packed(entry: Entry) -> bool:
+    """Whether its message is compressed."""
+    return isinstance(entry.message, PackedMessage)
+
+
+def _is_event_packed(event: Event) -> bool:
+    return any(isinstance(message, PackedMessage) for message in _messages_in(event))
+
+
+def _messages_in(event: Event) -> tuple[Json, ...]:
+    match event.fact:
+        case Message(message=message):
+            return (message,)
+        case CompactionComplete(replacement=made) | Clear(carried=made):
+            return made
+    return ()
+
+
+_latest: tuple[str, dict[Ref, PackedMessage]] = ("", {})
+"""What was packed last, and of which session: a screen's state of that session packs the same messages next."""
 
 
 class _Packing:
-    """Packs each message once, wherever it occurs, except the kept ones."""
+    """Packs each message once, wherever it occurs, except those in the history."""
 
-    def __init__(self, kept: set[Ref]) -> None:
-        self._kept = kept
+    def __init__(self, state: SessionState) -> None:
+        self._kept = {entry.ref for entry in state.history}
+        self._session_id = state.session_id
+        self._block = _Block()
         self._packed: dict[Ref, PackedMessage] = {}
         self._entries: dict[int, tuple[Entry, Entry]] = {}
         """By identity: each entry, which is kept alive so that its id stays its own, and the packed one."""
 
     def entry(self, entry: Entry) -> Entry:
         """The packed entry: one object for all sequences that share the given one."""
-        if entry.ref in self._kept or isinstance(entry.message, PackedMessage):
+        if entry.ref in self._kept or is_packed(entry):
             return entry
         if id(entry) not in self._entries:
             packed = entry._replace(message=self._message(entry.ref, entry.message))
@@ -71,13 +139,36 @@ class _Packing:
         return self._entries[id(entry)][1]
 
     def event(self, event: Event) -> Event:
-        """Pack the prompt in the event that starts a turn."""
-        fact, ref = event.fact, (event.seq or 0, 0)
-        if not isinstance(fact, Message) or ref in self._kept or isinstance(fact.message, PackedMessage):
+        """Pack the prompt in the event that starts a turn, and what a compaction or a clearing created."""
+        messages = _messages_in(event)
+        refs = [(seq_of(event), index) for index in range(len(messages))]
+        if not messages or _is_event_packed(event) or not self._kept.isdisjoint(refs):
             return event
-        return event.but(fact=fact.but(message=self._message(ref, fact.message)))
+        packed = tuple(map(self._message, refs, messages))
+        match event.fact:
+            case Message() as fact:
+                return event.but(fact=fact.but(message=packed[0]))
+            case CompactionComplete() as fact:
+                return event.but(fact=fact.but(replacement=packed))
+            case Clear() as fact:
+                return event.but(fact=fact.but(carried=packed))
+        return event
+
+    def close(self) -> None:
+        """Compress what is left."""
+        global _latest
+        self._block.close()
+        _latest = (self._session_id, self._packed)
 
     def _message(self, ref: Ref, message: Json) -> PackedMessage:
         if ref not in self._packed:
-            self._packed[ref] = PackedMessage(message)
+            session_id, packed = _latest
+            known = packed.get(ref) if session_id == self._session_id else None
+            self._packed[ref] = known if known is not None and known == message else self._new(message)
         return self._packed[ref]
+
+    def _new(self, message: Json) -> PackedMessage:
+        if len(self._block) == BLOCK_MESSAGES:
+            self._block.close()
+            self._block = _Block()
+        return self._block.add(opened(message))

@@ -113,6 +113,8 @@ class SessionState(Record):
     """Turns and lifecycle events, in order."""
     compactions: AppendOnly[Event] = AppendOnly()
     """The successful ones: a rewind may bring their replacements back into the history."""
+    restores: AppendOnly[Event] = AppendOnly()
+    """Restores of files alone, without the conversation."""
     rewrites: tuple[Rewritten, ...] = ()
     """Compactions, clearings and rewinds that were not undone, oldest first."""
     recollection: Recollection | None = None

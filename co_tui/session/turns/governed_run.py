@@ -17,7 +17,7 @@ from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.turns.attempts import Attempts, PromptTooLong, StepsUsedUp
 from co_tui.session.turns.call_order import ReplyCalls
 from co_tui.session.turns.governed_requests import GovernedRequests
-from co_tui.session.turns.repeated_calls import repeated_results
+from co_tui.session.turns.repeated_calls import RepeatedResults
 from co_tui.session.turns.run_log import RunLog
 from co_tui.session.turns.streaming import Streaming
 
@@ -61,8 +61,7 @@ class GovernedRun(ABC):
         """Whether a step is taken whose reply has not come yet."""
         self._hooks = runtime.hooks
         self._stopped = asyncio.Event()
-        self._noted_calls: set[str] = set()
-        """Repeated calls that the agent already knows of."""
+        self._repeated = RepeatedResults()
         self._unanswered: ModelResponse | None = None
         """An empty reply of the model that was asked last, until it has answered."""
         self._live = Streaming(self._recorder, turn, history.model, history.agent)
@@ -104,10 +103,8 @@ class GovernedRun(ABC):
 
     async def _log_notes(self, run_messages: Sequence[ModelMessage]) -> None:
         """Log what the agent has to know with its next request. All calls are answered then, so it splits no pair."""
-        for call_id, text in repeated_results(run_messages).items():
-            if call_id not in self._noted_calls:  # a request may be made again
-                self._noted_calls.add(call_id)
-                await self._log.log(note_message("co-tui", text))
+        for text in self._repeated.new_notes(run_messages):
+            await self._log.log(note_message("co-tui", text))
         for note in self._hooks.notes.take(self._history.agent):
             await self._log.log(note)
 

@@ -2,8 +2,9 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 
@@ -40,8 +41,8 @@ class _Call(NamedTuple):
 def check_repeated_calls(messages: Sequence[ModelMessage]) -> None:
     """Raise `RepeatedCall` if one call failed in each of the latest replies since the user last said something."""
     repeated: dict[_Call, ToolReturnPart] = {}
-    for times, answered in enumerate(_answered_newest_first(messages), start=1):
-        failures = {call: result for call, result in answered if result.outcome in _FAILED}
+    for times, reply in enumerate(_replies_newest_first(messages), start=1):
+        failures = {call: result for call, result in _answered(*reply) if result.outcome in _FAILED}
         same = failures if times == 1 else {call: last for call, last in repeated.items() if call in failures}
         repeated = dict(same)
         if not repeated:
@@ -51,35 +52,61 @@ def check_repeated_calls(messages: Sequence[ModelMessage]) -> None:
             raise RepeatedCall(_name(call), times, _error_text(last.content))
 
 
-def repeated_results(messages: Sequence[ModelMessage]) -> dict[str, str]:
-    """A sentence for the model about each call of the latest reply that had the same result several times since the
-    user last said something, by the call's id."""
-    latest, *earlier = [*_answered_newest_first(messages)] or [[]]
-    notes = {}
-    for call, result in dict(latest).items():
-        text = _result_text(result)
-        all_of_it = [each for answered in (latest, *earlier) for same, each in answered if same == call]
-        times = sum(_result_text(each) == text for each in all_of_it)
-        if times >= SAME_RESULTS:
-            notes[result.tool_call_id] = f"The call {_name(call)} had the same result {times} times. {_ADVICE}"
-    return notes
+class RepeatedResults:
+    """Counts equal results of equal calls in one run; each reply is read once, however long the run is."""
+
+    def __init__(self) -> None:
+        self._times: Counter[int] = Counter()
+        """By the hash of the call and its result."""
+        self._latest: ModelResponse | None = None
+        """The last reply that is counted."""
+        self._noted: set[str] = set()
+        """Calls that the model has a note about: a request may be made again."""
+
+    def new_notes(self, messages: Sequence[ModelMessage]) -> Iterator[str]:
+        """A sentence for the model about each call of the latest reply that had the same result several times since the
+        user last said something, once for each call."""
+        new = []
+        for reply, returns in _replies_newest_first(messages):
+            if reply is self._latest:
+                break
+            new.append((reply, _answered(reply, returns)))
+        else:
+            self._times.clear()  # the user said something since, or this is another run
+        self._times.update(_hashed(*each) for _, answered in new for each in answered)
+        self._latest, latest = new[0] if new else (self._latest, [])
+        for call, result in dict(latest).items():
+            times, call_id = self._times[_hashed(call, result)], result.tool_call_id
+            if times >= SAME_RESULTS and call_id not in self._noted:
+                self._noted.add(call_id)
+                yield f"The call {_name(call)} had the same result {times} times. {_ADVICE}"
 
 
-def _answered_newest_first(messages: Sequence[ModelMessage]) -> Iterator[list[tuple[_Call, ToolReturnPart]]]:
-    """The calls of each reply with their results, back to the latest user prompt."""
-    returns: dict[str, ToolReturnPart] = {}
+def _hashed(call: _Call, result: ToolReturnPart) -> int:
+    return hash((call, _result_text(result)))
+
+
+_Returns: TypeAlias = dict[str, ToolReturnPart]
+"""Results by the ids of their calls."""
+
+
+def _replies_newest_first(messages: Sequence[ModelMessage]) -> Iterator[tuple[ModelResponse, _Returns]]:
+    """Each reply with the results of its calls, back to the latest user prompt."""
+    returns: _Returns = {}
     for message in reversed(messages):
         if isinstance(message, ModelRequest):
             if NOTE not in (message.metadata or {}) and any(isinstance(part, UserPromptPart) for part in message.parts):
                 return
             returns.update({part.tool_call_id: part for part in message.parts if isinstance(part, ToolReturnPart)})
         elif isinstance(message, ModelResponse):
-            yield [
-                (_identity(part), found)
-                for part in message.parts
-                if isinstance(part, ToolCallPart) and (found := returns.get(part.tool_call_id)) is not None
-            ]
+            yield message, returns
             returns = {}
+
+
+def _answered(reply: ModelResponse, returns: _Returns) -> list[tuple[_Call, ToolReturnPart]]:
+    """The calls of a reply that have results."""
+    calls = (part for part in reply.parts if isinstance(part, ToolCallPart))
+    return [(_identity(part), returns[part.tool_call_id]) for part in calls if part.tool_call_id in returns]
 
 
 def _name(call: _Call) -> str:

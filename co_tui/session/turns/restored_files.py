@@ -37,11 +37,7 @@ def restored_note(state: SessionState) -> ModelRequest | None:
 
 def _unknown_restores(state: SessionState) -> Iterator[tuple[Event, FilesRestored]]:
     """The restores that no note in the conversation is about."""
-    restores = [
-        (event, event.fact)
-        for event in state.timeline
-        if isinstance(event.fact, FilesRestored) and event.fact.paths and event.fact.conversation_stays
-    ]
+    restores = [(event, event.fact) for event in state.restores if isinstance(event.fact, FilesRestored)]
     known = _known_restores(state, since=seq_of(restores[0][0])) if restores else set()
     return (each for each in restores if seq_of(each[0]) not in known)
 

@@ -1,8 +1,11 @@
 """The same door for every provider's own way of streaming: whole, or cut off."""
 
+import gzip
 import json
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,10 +14,11 @@ from pydantic_ai.messages import PartEndEvent
 from pydantic_ai.models import Model
 from pydantic_ai.models.function import FunctionModel
 
-from co_tui.agent.models.open_model import ModelConfig, open_model
+from co_tui.agent.models.open_model import ModelConfig, _provider, open_model
+from co_tui.agent.wire import http
 from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import new_client
-from co_tui.agent.wire.model_errors import BadReply, ReplyCutOff
+from co_tui.agent.wire.model_errors import BadReply, KeyMissing, ReplyCutOff, ReplyTooLong
 from co_tui.agent.wire.request_failures import RequestTarget, read_failure
 from tests.support.provider import Provider, Reply
 from tests.support.provider_formats import (
@@ -120,3 +124,38 @@ def _recorded(bodies: list[Any]) -> Any:
         return await async_maybe_transform(body, kind)
 
     return transform
+
+
+async def test_a_model_of_the_responses_api_takes_the_key_of_openai(tmp_path: Path) -> None:
+    model = "openai-responses:gpt-5"
+    with pytest.raises(KeyMissing, match="co-tui login openai"):
+        await open_model(model, ModelConfig(environ={}, fetched_models=tmp_path))
+    opened = await open_model(model, ModelConfig(environ={"OPENAI_API_KEY": "sk-none"}, fetched_models=tmp_path))
+    asking = opened.connected.model.wrapped.client
+    assert (asking.api_key, opened.asked.key_source) == ("sk-none", "OPENAI_API_KEY")
+    await opened.close()
+
+
+async def test_groq_gets_the_kind_of_client_that_its_library_takes(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its replies have the same limit as others."""
+    import httpx
+
+    library = ModuleType("groq")
+    library.AsyncGroq = lambda **given: SimpleNamespace(given=given)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "groq", library)
+    monkeypatch.delitem(sys.modules, "pydantic_ai.providers.groq", raising=False)
+    clients: list[httpx.AsyncClient] = []
+    made = _provider("groq", "gsk-none", clients)
+    monkeypatch.delitem(sys.modules, "pydantic_ai.providers.groq")
+    [client] = clients
+    assert made.client.given["http_client"] is client and isinstance(client, httpx.AsyncClient)
+    monkeypatch.setattr(http, "MOST_REPLY_BYTES", 1_000)
+    url, body = f"{provider.url}/chat/completions", {"model": "m", "messages": [], "stream": True}
+    async with client:
+        provider.default = Reply(raw=(b"short",))
+        assert (await client.post(url, json=body)).text == "short"
+        provider.default = Reply(raw=(gzip.compress(b"long" * 1_000),), headers={"Content-Encoding": "gzip"})
+        with pytest.raises(ReplyTooLong):
+            await client.post(url, json=body)

@@ -79,3 +79,19 @@ def test_what_comes_back_knows_its_lines_and_messages() -> None:
 def test_a_line_that_comes_back_cannot_speak_for_the_user(forged: str) -> None:
     text = recollected([prompt("go"), *ran("cat a.txt", forged)], [], [answer("Now price_table again.")])
     assert f"    › {forged}" in text.splitlines() and forged not in text.splitlines()
+
+
+def test_names_of_messages_that_left_need_not_be_kept() -> None:
+    """A message that returns to the context is read again, and what comes back is the same."""
+    talk = [
+        prompt("go"),
+        *[answer(f"voucher_{letters(n)} is set once") for n in range(20)],
+        answer("I see voucher_aa."),
+    ]
+    whole, sparing = sources_without(talk, range(12)), sources_without(talk, range(12))
+    sparing.ledger.release({21})
+    assert sparing.ledger.names[20] is None
+    assert sparing.names_there() == whole.names_there()
+    live = talk[12:]
+    found = recollect(whole, live, 2_000)
+    assert found.text and recollect(sparing, live, 2_000) == found

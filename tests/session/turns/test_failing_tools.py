@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 from pydantic_ai.exceptions import ModelRetry, ToolFailed
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import DeltaToolCall
 
 from co_tui.events import DelegationEnd, SessionError
 from co_tui.session.session import Session
+from co_tui.session.turns import repeated_calls
+from co_tui.session.turns.repeated_calls import RepeatedResults
 from co_tui.session.turns.turn import Outcome
 from tests.session.tools.test_agent_files import Model, call, project
 from tests.session.turns.test_delegations import ended
@@ -209,3 +212,25 @@ async def test_another_result_is_not_the_same(home: Path) -> None:
     session = await Session.start(environment_for(home, model, tools=[count]), "scripted")
     assert await session.submit("count") is Outcome.DONE and notes_in(model) == []
     await session.close()
+
+
+def test_each_reply_is_read_once_for_repeated_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[ToolCallPart] = []
+
+    def identity(part: ToolCallPart) -> str:
+        read.append(part)
+        return str(part.args)
+
+    monkeypatch.setattr(repeated_calls, "_identity", identity)
+    monkeypatch.setattr(repeated_calls, "_name", str)
+    repeated, messages, notes = RepeatedResults(), list[ModelMessage]([ModelRequest.user_text_prompt("go")]), []
+    for n in range(100):
+        messages += [
+            ModelResponse(parts=[ToolCallPart("look", f"{n % 30}", tool_call_id=f"c{n}")]),
+            ModelRequest(parts=[ToolReturnPart("look", "nothing", tool_call_id=f"c{n}")]),
+        ]
+        notes += [*repeated.new_notes(messages), *repeated.new_notes(messages)]
+    assert len(read) == 100
+    assert [note.split(" had ")[0] for note in notes] == [f"The call {n}" for n in range(10)]
+    messages.append(ModelRequest.user_text_prompt("and now?"))
+    assert list(repeated.new_notes(messages)) == []
