@@ -2,15 +2,18 @@
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
 from concurrent.futures import Future
+from contextlib import aclosing
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from pydantic_ai.messages import ModelResponseStreamEvent, PartDeltaEvent, TextPartDelta
 
-from co_tui.events import Event, StreamDelta
+from co_tui.agent.wire.joined_events import joined_events
+from co_tui.events import StreamDelta
 from co_tui.events.partial_reply import DraftPiece
-from co_tui.session.recorder import Listener
 from co_tui.session.turns.reply_draft import Draft
 from co_tui.ui.gauge.gauge_widget import StreamedReply
 from co_tui.ui.transcript.stream_pace import StreamPace
@@ -26,12 +29,18 @@ def just_started(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def test_the_first_piece_of_a_stream_comes_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: JUST_STARTED_S)
-    listener = Listener(3600.0)
-    listener.put(Event(session_id="s", seq=None, timestamp="2026-01-01T00:00:00", fact=DELTA))
-    first = asyncio.ensure_future(anext(listener))
-    for _ in range(3):
-        await asyncio.sleep(0)
-    assert first.done()
+    piece = PartDeltaEvent(index=0, delta=TextPartDelta(content_delta="Hel"))
+    is_over = asyncio.Event()
+
+    async def stream() -> AsyncIterator[ModelResponseStreamEvent]:
+        yield piece
+        await is_over.wait()
+
+    async with aclosing(joined_events(stream(), silence_s=3600.0)) as events:
+        first = asyncio.ensure_future(anext(events))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert first.done() and first.result() == piece
 
 
 def test_the_first_frame_is_drawn_at_once_with_its_bar() -> None:

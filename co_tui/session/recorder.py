@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any, Final, TypeVar
 
-from co_tui.events import Event, Fact, MemoryReleased, MessageNotSaved, StreamDelta
+from co_tui.events import Event, Fact, MemoryReleased, MessageNotSaved
 from co_tui.session.approvals.marks import Marks
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.derive import apply
@@ -22,41 +22,11 @@ SAVE_AGAIN_S: Final = 2.0
 class Listener(AsyncIterator[Event]):
     """The events of a session from subscribing until it is closed."""
 
-    def __init__(self, join_s: float = 0.0) -> None:
-        """Streamed pieces that come within `join_s` of each other are joined; the first of them comes at once."""
+    def __init__(self) -> None:
         self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
-        self._join_s = join_s
-        self._joined: JoinedDeltas | None = None
-        self._passed_at_s = float("-inf")
-        self._passing: asyncio.TimerHandle | None = None
 
     def put(self, event: Event | None) -> None:
-        if event is not None and self._join_s and isinstance(event.fact, StreamDelta):
-            self._put_delta(event, event.fact)
-            return
-        self._pass_joined()
         self._queue.put_nowait(event)
-
-    def _put_delta(self, event: Event, delta: StreamDelta) -> None:
-        if self._joined is not None and self._joined.takes(delta):
-            return
-        self._pass_joined()
-        self._joined = JoinedDeltas(event, delta)
-        loop = asyncio.get_running_loop()
-        wait_s = self._passed_at_s + self._join_s - loop.time()
-        if wait_s > 0:
-            self._passing = loop.call_later(wait_s, self._pass_joined)
-        else:
-            self._pass_joined()
-
-    def _pass_joined(self) -> None:
-        if self._joined is None:
-            return
-        if self._passing is not None:
-            self._passing.cancel()
-        self._queue.put_nowait(self._joined.event)
-        self._joined = self._passing = None
-        self._passed_at_s = asyncio.get_running_loop().time()
 
     async def __anext__(self) -> Event:
         event = await self._queue.get()
@@ -64,30 +34,6 @@ class Listener(AsyncIterator[Event]):
             self.put(None)
             raise StopAsyncIteration
         return event
-
-
-class JoinedDeltas:
-    """Consecutive pieces of one part of a reply."""
-
-    def __init__(self, event: Event, delta: StreamDelta) -> None:
-        self._event = event
-        self._first = delta
-        self._texts = [delta.text]
-
-    def takes(self, delta: StreamDelta) -> bool:
-        """Take the next piece; False if it is not of the same part."""
-        first = self._first
-        is_next = (delta.turn, delta.part, delta.kind, delta.agent) == (first.turn, first.part, first.kind, first.agent)
-        if not is_next or delta.tool_name or delta.tool_call_id:
-            return False
-        self._texts.append(delta.text)
-        return True
-
-    @property
-    def event(self) -> Event:
-        if len(self._texts) == 1:
-            return self._event
-        return self._event.but(fact=self._first.but(text="".join(self._texts)))
 
 
 class Recorder:

@@ -1,5 +1,6 @@
 """The app: start and exit, keys, appearance, and what the chat asks of it."""
 
+import asyncio
 import time
 import traceback
 from collections.abc import Sequence
@@ -32,6 +33,7 @@ from co_tui.ui.terminal.attention import LONG_TURN_S, alert_sequence
 from co_tui.ui.terminal.terminal_facts import KnownTerminals, clamped_resize, is_job
 from co_tui.ui.textual_internals import (
     AppInternals,
+    bindings_of,
     driver_of,
     forward_event,
     is_exiting,
@@ -53,6 +55,8 @@ FIRST_KEYS_S = 0.03
 """Delay after the first paint: keys typed by then are shown before the remaining widgets are mounted."""
 
 
+TYPED_BEFORE_S = 0.05
+"""Time for keys typed before a signal to reach the prompt."""
 MOST_IN_FIELD_CHARS = 2_000
 """Longest paste into a one-line field."""
 
@@ -87,6 +91,8 @@ class CoTui(AppInternals, CommandMenus):
         self._started_with = launch
         self._early: list[events.Event] | None = []
         """Keys typed so far; None once the prompt takes keys itself."""
+        self._leaves_early = False
+        """Whether a signal asked to leave while keys were held."""
         self.key_parser: QuietParser | None = None
         """Has parsed `typed_ahead`; the driver continues with it."""
         if typed_ahead:
@@ -148,10 +154,15 @@ class CoTui(AppInternals, CommandMenus):
         self.chat.set_focus(self.chat.prompt)
         early, self._early = self._early or [], None
         for event in early:
-            if isinstance(event, events.Key) and command_table.is_key(event.key, self.launch.settings.keys):
+            if isinstance(event, events.Key) and self._is_own(event.key):
                 self.call_later(guarded_callback(self, "This key", self.on_event), event)
             else:
                 forward_event(self.chat.prompt, event)
+
+    def _is_own(self, key: str) -> bool:
+        """Whether the app handles a key before the prompt does."""
+        is_prior = any(each.priority for each in bindings_of(self).key_to_bindings.get(key, ()))
+        return is_prior or command_table.is_key(key, self.launch.settings.keys)
 
     def get_driver_class(self) -> type[Driver]:
         usual = super().get_driver_class()
@@ -180,6 +191,8 @@ class CoTui(AppInternals, CommandMenus):
         self.chat.transcript.set_renderer(self.renderer)
         self._fill_chat()
         self._forward_early_keys()
+        if self._leaves_early:
+            self.chat.prompt.call_later(self._leave)  # behind the keys
         painted = guarded_callback(self, "Starting", self._painted)
         self.call_after_refresh(lambda: self.set_timer(FIRST_KEYS_S, painted))
 
@@ -255,8 +268,13 @@ class CoTui(AppInternals, CommandMenus):
         await self._leaving.quit()
 
     def _asked_to_leave(self) -> None:
-        """Leave after a signal, with its exit code."""
-        if self._early is not None:  # nothing is open yet that needs closing
+        """Leave after a signal, with its exit code. What was typed before it becomes part of the draft first."""
+        asyncio.get_running_loop().call_later(TYPED_BEFORE_S, self._leave)
+
+    def _leave(self) -> None:
+        if self._early:  # kept as a draft, once there is a prompt
+            self._leaves_early = True
+        elif self._early is not None:  # nothing is open yet that needs closing
             self.exit(return_code=EXIT_CODE)
         else:
             leave = partial(self._leaving.leave, EXIT_CODE)

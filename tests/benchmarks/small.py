@@ -25,6 +25,6 @@ SMALL: Final[Mapping[str, Mapping[str, Any]]] = {
     "small_windows": {"TURNS": 2, "WINDOWS": (8_000,), "RATIOS": (1.0,)},
     "approvals": {"MOST": 1},
     "snapshots": {"FILES": 20, "SETTLED_S": 0.0},
-    "streaming": {"lengths": (20,), "speeds": (0,), "kinds": ("prose",)},
+    "streaming": {"chunks": 20, "per_s": 0, "kinds": ("prose",), "loads": (0,), "rounds": 1},
 }
 """By benchmark: constants of its module in capitals, and parameters of its `main`."""

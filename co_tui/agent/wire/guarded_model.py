@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -38,6 +38,7 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.agent.model_messages import repaired
 from co_tui.agent.models.request_settings import on_wire
 from co_tui.agent.wire.http import Exchange, exchange
+from co_tui.agent.wire.joined_events import joined_events
 from co_tui.agent.wire.model_errors import BadReply, FormRefused, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
 from co_tui.agent.wire.portable_history import portable
 from co_tui.agent.wire.refused_form import RefusedForm
@@ -186,22 +187,22 @@ class _GuardedStream(StreamedResponse):
         return self._event_iterator
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
-        events = aiter(self.inner)
-        left = MOST_REPLY_CHARS
-        while (event := await self._next(events)) is not None:
-            left -= _chars(event)
-            if left < 0:
-                raise ReplyTooLong(f"{MOST_REPLY_CHARS:,} characters")
-            yield event
+        async with aclosing(joined_events(self._bounded(), self.silence_s)) as events:
+            async for event in events:
+                yield event
         if not self.inner.cancelled:
             if not _is_complete(self.inner, self.seen):
                 raise ReplyCutOff("the stream stopped early.")
             self._finished = True
 
-    async def _next(self, events: AsyncIterator[ModelResponseStreamEvent]) -> ModelResponseStreamEvent | None:
+    async def _bounded(self) -> AsyncIterator[ModelResponseStreamEvent]:
+        left = MOST_REPLY_CHARS
         with _readable():
-            async with asyncio.timeout(self.silence_s):
-                return await anext(events, None)
+            async for event in self.inner:
+                left -= _chars(event)
+                if left < 0:
+                    raise ReplyTooLong(f"{MOST_REPLY_CHARS:,} characters")
+                yield event
 
     def get(self) -> ModelResponse:
         response = self.inner.get()

@@ -13,7 +13,6 @@ from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.backend import Backend
 from co_tui.ui.control.resume_questions import FolderChoice, ResumeQuestions, ShownSession
 from co_tui.ui.control.stored_transcript import OlderMessages
-from co_tui.ui.transcript.stream_pace import STREAM_INTERVAL_S
 
 if TYPE_CHECKING:
     from co_tui.session.recorder import Listener
@@ -104,7 +103,7 @@ class SessionOpening:
         from co_tui.agent.wire.model_errors import ModelUnusable
         from co_tui.session.recorder import Listener
 
-        listener = Listener(join_s=STREAM_INTERVAL_S)
+        listener = Listener()
         try:
             if session_id:
                 session = await self._backend.resume(session_id, model, listener, take_over=take_over)

@@ -9,9 +9,6 @@ from co_tui.events.images import StoredImage
 if TYPE_CHECKING:
     from co_tui.ui.images.image_cells import Picture
 
-MAX_DRAWN = 8
-"""Images of a block drawn in the chat; all of them can be opened."""
-
 
 @dataclass(slots=True, eq=False)
 class BlockImage:

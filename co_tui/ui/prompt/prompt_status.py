@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from textual.content import Content
 from textual.timer import Timer
@@ -10,9 +12,11 @@ from co_tui.events import Fact
 from co_tui.ui.approvals.modes import mode_label
 from co_tui.ui.formatting import KEY_STYLE
 from co_tui.ui.keys.command_table import ShortcutFor
-from co_tui.ui.prompt.activity import FRAME_S, Activity
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.themes.themes import has_reduced_motion
+
+if TYPE_CHECKING:
+    from co_tui.ui.prompt.activity import Activity
 
 BORDER, BORDER_CELLS = "─", 6
 """The border's character, and its cells that no title can use: corners, a dash each, and spaces."""
@@ -33,7 +37,6 @@ class PromptStatus:
         self._prompt = prompt
         self._esc_stops = esc_stops
         self._way_to = shortcut_for
-        self._activity = Activity()
         self._skipped = 0
         """Frames of the spinner since the last that was drawn."""
         self._timer: Timer | None = None
@@ -49,6 +52,12 @@ class PromptStatus:
         self._mode_timer: Timer | None = None
         self.provider = ""
         """The provider's name."""
+
+    @cached_property
+    def _activity(self) -> "Activity":
+        from co_tui.ui.prompt.activity import Activity  # an empty chat has none
+
+        return Activity()
 
     @property
     def busy(self) -> bool:
@@ -68,6 +77,8 @@ class PromptStatus:
         self._busy, self._waited_for = busy, waited_for
         self._prompt.set_class(busy, "-busy")
         if busy and self._timer is None:
+            from co_tui.ui.prompt.activity import FRAME_S
+
             self._timer = self._prompt.set_interval(FRAME_S, self._tick)
         elif not busy and self._timer is not None:
             self._timer.stop()

@@ -1,7 +1,7 @@
 """One block of the transcript: a message, a tool call, a note."""
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from co_tui.events.file_diff import CHECKED, is_diff, read_diff
 from co_tui.events.images import images_label
@@ -9,11 +9,15 @@ from co_tui.events.tool_calls import GIST_CHARS, tool_label
 from co_tui.events.tool_wording import argument_lines, call_summary
 from co_tui.inert import inert, one_line
 from co_tui.session.state.removals import Removal
-from co_tui.ui.images.block_image import MAX_DRAWN, BlockImage
+
+if TYPE_CHECKING:
+    from co_tui.ui.images.block_image import BlockImage
 
 ATTACHED, MADE = "attached", "made"
 """Stand-ins for a tool name: a file attached to a prompt, an image made by the model."""
 
+MAX_DRAWN = 8
+"""Images of a block drawn in the chat; all of them can be opened."""
 PROMPT_LINES = 60
 """Longer prompts are folded."""
 
@@ -56,7 +60,7 @@ class Block:
     """What a delegate did for this call, line by line."""
     outcome: str = ""
     """How a delegate ended; shown instead of the result's length."""
-    images: tuple[BlockImage, ...] = ()
+    images: "tuple[BlockImage, ...]" = ()
     pinned: bool = False
     """Whether compaction keeps its message."""
     removal: Removal | None = None
@@ -110,7 +114,7 @@ class Block:
         return self.is_only_image and self.images[0].picture is not None
 
     @property
-    def drawn_images(self) -> tuple[BlockImage, ...]:
+    def drawn_images(self) -> "tuple[BlockImage, ...]":
         """The images drawn in the chat; the rest are only counted."""
         return () if self.hides_images else self.images[:MAX_DRAWN]
 

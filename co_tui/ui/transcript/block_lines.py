@@ -26,7 +26,6 @@ from co_tui.events.tool_wording import (
     diff_of,
 )
 from co_tui.late_pattern import late_pattern
-from co_tui.ui.text.diff_lines import coloured_diff, diff_strips, holds_diff
 from co_tui.ui.text.text_rendering import TextRenderer, prose_width
 from co_tui.ui.transcript.block import DIFF_LINES_OPEN, Block
 
@@ -120,6 +119,8 @@ def _foldable(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
 
 def _change(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     """The diff of a file change: all of it, its first lines while folded, or nothing of a short one."""
+    from co_tui.ui.text.diff_lines import diff_strips
+
     change = read_diff(block.diff)
     if change is None or (block.folded and not block.previews_diff):
         return []
@@ -173,6 +174,8 @@ def _ended(status: str, renderer: TextRenderer) -> Text:
 
 def _opened_tool(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     """The call and its result, over the full width."""
+    from co_tui.ui.text.diff_lines import coloured_diff, holds_diff
+
     asked = _call(block, renderer, width)
     shown = block.result[:MAX_RESULT_CHARS]
     if not shown:
@@ -183,6 +186,8 @@ def _opened_tool(block: Block, renderer: TextRenderer, width: int) -> list[Strip
 
 def _call(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     """A tool's arguments; a file change as a diff."""
+    from co_tui.ui.text.diff_lines import coloured_diff
+
     changed = diff_of(block.tool_name, block.text)
     if not changed:
         wording = argument_lines(block.text) if block.text.strip("{}") else ""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from rich.segment import Segment
 from textual.strip import Strip
 
-from co_tui.ui.images.block_image import BlockImage
-from co_tui.ui.text.code_rows import CodeSpan, code_in
 from co_tui.ui.text.text_rendering import LEFT_OUT_MARK, TextRenderer, prose_width
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_lines import BAR, BODIES, MAX_RESULT_CHARS, PROMPT_LINES_LEFT, head_of
 
 if TYPE_CHECKING:
+    from co_tui.ui.images.block_image import BlockImage
+    from co_tui.ui.text.code_rows import CodeSpan
     from co_tui.ui.text.prose import Prose
 
 INDENT = "  "
@@ -44,7 +44,7 @@ class ImageLines:
             self.below += renderer.plain(f"{INDENT}{caption}", width, renderer.muted)
 
 
-def _drawn_small(image: BlockImage, renderer: TextRenderer, width: int, rows: int) -> list[Strip]:
+def _drawn_small(image: "BlockImage", renderer: TextRenderer, width: int, rows: int) -> list[Strip]:
     """The image as lines; none while it is not decoded."""
     if image.picture is None:
         return []
@@ -125,8 +125,10 @@ class BlockLayout:
         lines = range(self.height - 1, -1, -1)
         return next((n for n in lines if any(s.style and LEFT_OUT_MARK in s.style.meta for s in self._line(n))), None)
 
-    def words_in(self, index: int) -> CodeSpan:
+    def words_in(self, index: int) -> "CodeSpan":
         """Where the line's own text is, without margins and bars, and whether the next line continues its last word."""
+        from co_tui.ui.text.code_rows import CodeSpan, code_in
+
         text = self.text_of(index)
         start = len(text) - len(text.lstrip(BAR))
         return code_in(self._line(index)) or CodeSpan(start, max(start, len(text.rstrip())), continues=False)

@@ -41,11 +41,11 @@ from co_tui.events.tool_wording import (
 from co_tui.events.wording import clock
 from co_tui.inert import inert, one_line
 from co_tui.late_pattern import late_pattern
-from co_tui.ui.images.block_image import BlockImage
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import ATTACHED, MADE, Block, Kind
 
 if TYPE_CHECKING:
+    from co_tui.ui.images.block_image import BlockImage
     from co_tui.ui.transcript.delegation_lines import DelegationLines
 
 LINES_LEFT_OPEN = 40
@@ -216,13 +216,13 @@ class BlockBuilder:
         size = one_line(note, 72) if body.startswith("(") else wording
         block = Block("tool", inert(name), folded=True, tool_name=ATTACHED, result=inert(text), status=size, seq=seq)
         self._append(block).tight = True
-        block.images = (BlockImage(image),) if image is not None else ()
+        block.images = _block_images([image] if image is not None else [])
         return block
 
     def made(self, image: StoredImage, time: str = "", seq: int = 0) -> Block:
         """An image made by the model."""
         block = self.part("tool", "an image", time, seq)
-        block.tool_name, block.status, block.images = MADE, image.media_type, (BlockImage(image),)
+        block.tool_name, block.status, block.images = MADE, image.media_type, _block_images([image])
         return block
 
     def command(self, command: str, output: str, how: str = "…", seq: int = 0) -> Block:
@@ -313,7 +313,7 @@ class BlockBuilder:
             case "user":
                 images = images_in(part)
                 block = self.user(text_without_images(part) if images else text, time, seq=seq)
-                block.images = tuple(map(BlockImage, images))
+                block.images = _block_images(images)
                 return block
             case "assistant" if (made := image_of(part.get("content"))) is not None:
                 return self.made(made, time, seq)
@@ -331,7 +331,7 @@ class BlockBuilder:
         block = self.result(call_id, text, stage_of(part.get("outcome", "success")), diff_in(part))
         block = block or next((each for each in reversed(self.blocks) if each.tool_call_id == call_id), None)
         if block is not None:
-            block.result_seq, block.images = seq, tuple(map(BlockImage, images := images_in(part)))
+            block.result_seq, block.images = seq, _block_images(images := images_in(part))
             if images:
                 block.result, block.status = inert(text_without_images(part)).rstrip("\n"), images_status(images)
             self.touched.append(block)
@@ -356,3 +356,11 @@ def images_status(images: Sequence[StoredImage]) -> str:
 
 def _unfenced(text: str) -> str:
     return "\n".join(text.split("\n")[1:-1]) if text.startswith("```") else text
+
+
+def _block_images(images: Sequence[StoredImage]) -> "tuple[BlockImage, ...]":
+    if not images:
+        return ()
+    from co_tui.ui.images.block_image import BlockImage
+
+    return tuple(map(BlockImage, images))

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 STREAM_INTERVAL_S = 0.05
 """Minimum time between redraws of a streaming block."""
-LONGEST_INTERVAL_S = 0.25
-DRAWING_SHARE = 0.04
+LONGEST_INTERVAL_S = 0.5
+DRAWING_SHARE = 0.06
 """Share of the time that goes into drawing while a reply streams: costly frames are drawn less often."""
 BAR_INTERVAL_S = 1.0
 """Minimum time between redraws of the scroll bar, which costs as much as the text next to it."""

@@ -18,11 +18,11 @@ from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.context_marks import ContextMarks
 from co_tui.ui.transcript.layout import LinePosition
 from co_tui.ui.transcript.marked_blocks import CodeBlocks, Mark, Pins, copied_text, event_at, index_of_event, toggle_all
-from co_tui.ui.transcript.matches import Search, marked
 from co_tui.ui.transcript.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
     from co_tui.ui.transcript.image_loader import ImageLoader
+    from co_tui.ui.transcript.matches import Search
 
 MessageAction: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links", "open"]
 _HINTS = "↑↓ go · Shift selects · Esc back"
@@ -64,11 +64,13 @@ class Transcript(TranscriptView, can_focus=True):
             super().__init__()
             self.text, self.what = text, what
 
+    _is_searched = False
+    """Whether `search` was used."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._mark = Mark()
         self._marked: set[Block] = set()
-        self._search = Search()
         self._pins = Pins()
         self.context_marks = ContextMarks()
         self._codes = CodeBlocks()
@@ -86,7 +88,8 @@ class Transcript(TranscriptView, can_focus=True):
     def show(self, blocks: Iterable[Block]) -> None:
         self._mark.leave()
         self._note_marked()
-        self._search.set_needle("")
+        if self._is_searched:
+            self.search.set_needle("")
         blocks = list(blocks)
         self._pins.apply(blocks)
         self.context_marks.apply(blocks)
@@ -108,17 +111,21 @@ class Transcript(TranscriptView, can_focus=True):
     def drop(self, block: Block) -> None:
         self._mark.leave(block)
         self._note_marked()
-        self._search.forget(block)
+        self._forget_matches(block)
         super().drop(block)
 
     def changed(self, block: Block) -> None:
-        self._search.forget(block)
+        self._forget_matches(block)
         super().changed(block)
 
     def draw_streamed(self) -> None:
         for block in self._pending:
-            self._search.forget(block)
+            self._forget_matches(block)
         super().draw_streamed()
+
+    def _forget_matches(self, block: Block) -> None:
+        if self._is_searched:
+            self.search.forget(block)
 
     def _update_scroll(self) -> None:
         """Also load the images in view; none is decoded before the first paint."""
@@ -129,7 +136,7 @@ class Transcript(TranscriptView, can_focus=True):
 
     def _has_highlights(self, position: LinePosition) -> bool:
         is_marked = bool(self._marked) and self.blocks[position.block] in self._marked
-        return is_marked or bool(self._search.needle) or self.text_selection is not None
+        return is_marked or (self._is_searched and bool(self.search.needle)) or self.text_selection is not None
 
     def _decorated(self, strip: Strip, position: LinePosition, width: int) -> Strip:
         block, renderer = self.blocks[position.block], self._layout.renderer
@@ -137,8 +144,10 @@ class Transcript(TranscriptView, can_focus=True):
         if block in self._marked and (position.line or block.tight):
             # As a base style: code keeps its own background.
             strip = Strip(Segment.apply_style(strip.extend_cell_length(width), style=renderer.marked))
-        if self._search.needle:
-            parts = self._search.parts_in(self._layout, position)
+        if self._is_searched and self.search.needle:
+            from co_tui.ui.transcript.matches import marked
+
+            parts = self.search.parts_in(self._layout, position)
             strip = marked(strip, parts, renderer.found, renderer.current_match)
         if (selection := self.text_selection) is not None:
             from co_tui.ui.transcript.selected_text import with_selection
@@ -337,27 +346,33 @@ class Transcript(TranscriptView, can_focus=True):
 
     # Searching
 
-    @property
-    def search(self) -> Search:
-        return self._search
+    @cached_property
+    def search(self) -> "Search":
+        from co_tui.ui.transcript.matches import Search
+
+        self._is_searched = True
+        return Search()
 
     def find(self, text: str, *, back: bool = False) -> bool:
         """Highlight a text and go to the next match above, or below with `back`."""
-        self._search.set_needle(text)
+        self.search.set_needle(text)
         self.refresh()
         if not text or not self.blocks:
             return False
         seen = self.in_view()
-        found = self._search.step(self._layout, seen[-1] if seen else self._top, 1 if back else -1)
+        found = self.search.step(self._layout, seen[-1] if seen else self._top, 1 if back else -1)
         if found is not None and found not in seen[1:-1]:
             self.show_block(*found)
         return found is not None
 
     def _resized(self) -> None:
         """Lines wrap differently: keep the current match in view if it was."""
-        before = self._search.position(self._layout)
+        if not self._is_searched:
+            super()._resized()
+            return
+        before = self.search.position(self._layout)
         was_seen = before in self._layout.window(self._top, self._settled_size.height)
         super()._resized()
-        found = self._search.position(self._layout)
+        found = self.search.position(self._layout)
         if was_seen and found is not None and found not in self.in_view():
             self.show_block(*found)

@@ -1,7 +1,7 @@
-"""A reply from the server's socket to the screen: processor time a chunk, by part.
+"""A reply from the server's socket to the screen: the processor time a chunk that we add to pydantic-ai's own.
 
-The floor is what OpenAI's client and pydantic-ai take for the same stream. The rest is ours: each part is measured
-with the parts below it, and its own share is the difference.
+Each part reads its stream at the same time as pydantic-ai alone reads another one like it, so that what else the
+machine does costs both alike. The difference is what the part adds with all parts below it.
 """
 
 import json
@@ -9,69 +9,110 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from statistics import median
+from typing import Final, NamedTuple, Protocol
 
 from tests.benchmarks.figures import print_table
 from tests.benchmarks.streaming.app_in_terminal import AppInTerminal
 from tests.benchmarks.streaming.replies import KINDS, Wanted
 
-LENGTHS: Final = (1_500, 6_000)
-"""In chunks; about 6 and 24 kB."""
-SPEEDS: Final = (0, 500)
+CHUNKS: Final = 3_000
+"""About 12 kB."""
+PER_S: Final = 500
+LOADS: Final = (0, 4)
+"""Busy loops on the machine."""
+ROUNDS: Final = 3
 WARM_UP: Final = 200
 TARGET_MS: Final = 0.25
-BELOW: Final = ("openai", "library", "wire", "session")
+PARTS: Final = ("wire", "session", "app")
 
 
-class Shares(NamedTuple):
-    """Milliseconds of processor time a chunk."""
+class Reader(Protocol):
+    def seconds_for(self, wanted: Wanted) -> float: ...
 
-    openai: float
-    library: float
-    wire: float
-    session: float
-    screen: float
+
+class Client:
+    """A part below the screen, in a process of its own."""
+
+    def __init__(self, part: str, url: str) -> None:
+        command = [sys.executable, "-m", "tests.benchmarks.streaming.clients", part, url]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def seconds_for(self, wanted: Wanted) -> float:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(json.dumps(wanted), file=self.process.stdin, flush=True)
+        return float(self.process.stdout.readline())
+
+
+class Cost(NamedTuple):
+    """Milliseconds of processor time for a reply."""
+
+    floor: float
+    added: float
 
     @property
     def text(self) -> str:
-        ours = self.wire + self.session + self.screen
-        return (
-            f"floor {self.openai + self.library:.2f} (OpenAI {self.openai:.2f}, pydantic-ai {self.library:.2f}) · "
-            f"ours {ours:.2f} (wire {self.wire:.2f}, session {self.session:.2f}, screen {self.screen:.2f})"
-        )
+        return f"{self.floor:.2f} + {self.added:.2f}"
 
 
-def main(lengths: Sequence[int] = LENGTHS, speeds: Sequence[int] = SPEEDS, kinds: Sequence[str] = KINDS) -> None:
+def main(
+    chunks: int = CHUNKS,
+    per_s: int = PER_S,
+    kinds: Sequence[str] = KINDS,
+    loads: Sequence[int] = LOADS,
+    rounds: int = ROUNDS,
+    parts: Sequence[str] = PARTS,
+) -> None:
     rows = []
     with _server() as url:
-        for kind in kinds:
-            wanted = [Wanted(kind, chunks, per_s) for per_s in speeds for chunks in lengths]
-            for each, shares in zip(wanted, _measured(url, kind, wanted), strict=True):
-                speed = f"{each.per_s}/s" if each.per_s else "full speed"
-                rows.append((f"{kind}, {each.chunks:,} chunks, {speed}", shares.text))
-    print_table([("", f"ms of processor time a chunk (target: ours {TARGET_MS})"), *rows])
+        for load in loads:
+            for kind in kinds:
+                costs = {part: _median_cost(part, url, Wanted(kind, chunks, per_s), load, rounds) for part in parts}
+                name = f"{kind}, {load} busy loops" if load else kind
+                rows.append((name, " · ".join(f"{part} {cost.text}" for part, cost in costs.items())))
+    speed = f"at {per_s}/s" if per_s else "at full speed"
+    print_table([("", f"ms of processor time a chunk, {chunks:,} {speed} (target: {TARGET_MS} added)"), *rows])
 
 
-def _measured(url: str, kind: str, wanted: Sequence[Wanted]) -> list[Shares]:
-    warm_up = Wanted(kind, WARM_UP)
-    below = [_client_ms(part, url, [warm_up, *wanted])[1:] for part in BELOW]
-    with tempfile.TemporaryDirectory() as folder, AppInTerminal(url, Path(folder)) as app:
-        app.seconds_for(warm_up)
-        whole = [app.seconds_for(each) * 1000 / each.chunks for each in wanted]
-    return [_shares(totals) for totals in zip(*below, whole, strict=True)]
+def _median_cost(part: str, url: str, wanted: Wanted, load: int, rounds: int) -> Cost:
+    with ExitStack() as ends:
+        floor = ends.enter_context(_client("library", url))
+        if part == "app":
+            folder = Path(ends.enter_context(tempfile.TemporaryDirectory()))
+            reader: Reader = ends.enter_context(AppInTerminal(url, folder))
+        else:
+            reader = ends.enter_context(_client(part, url))
+        _cost(floor, reader, Wanted(wanted.kind, WARM_UP))
+        ends.enter_context(_busy_loops(load))
+        costs = [_cost(floor, reader, wanted) for _ in range(rounds)]
+    return Cost(*(median(each) / wanted.chunks for each in zip(*costs, strict=True)))
 
 
-def _shares(totals: Sequence[float]) -> Shares:
-    return Shares(*(after - before for before, after in zip((0.0, *totals), totals, strict=False)))
+def _cost(floor: Reader, reader: Reader, wanted: Wanted) -> Cost:
+    """What both take for the same reply, read at the same time."""
+    with ThreadPoolExecutor() as both:
+        alone_s, whole_s = both.map(lambda each: each.seconds_for(wanted), (floor, reader))
+    return Cost(alone_s * 1000, (whole_s - alone_s) * 1000)
 
 
-def _client_ms(part: str, url: str, wanted: Sequence[Wanted]) -> list[float]:
-    asked = "".join(f"{json.dumps(each)}\n" for each in wanted)
-    command = [sys.executable, "-m", "tests.benchmarks.streaming.clients", part, url]
-    done = subprocess.run(command, input=asked, stdout=subprocess.PIPE, text=True, check=True)
-    return [float(line) * 1000 / each.chunks for line, each in zip(done.stdout.split(), wanted, strict=True)]
+@contextmanager
+def _client(part: str, url: str) -> Iterator[Client]:
+    client = Client(part, url)
+    with client.process:
+        yield client
+        client.process.kill()
+
+
+@contextmanager
+def _busy_loops(count: int) -> Iterator[None]:
+    with ExitStack() as ends:
+        for _ in range(count):
+            loop = ends.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
+            ends.callback(loop.kill)
+        yield
 
 
 @contextmanager

@@ -70,7 +70,6 @@ async def session(url: str, use: Use) -> None:
     from co_tui.session.session import Session
     from co_tui.session.state.derive import apply
     from co_tui.session.turns.turn import Outcome
-    from co_tui.ui.transcript.stream_pace import STREAM_INTERVAL_S
     from tests.support.talks import MODEL, served_environment
 
     class Server:
@@ -89,7 +88,7 @@ async def session(url: str, use: Use) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         environment = served_environment(Path(folder), server)  # type: ignore
-        listener = Listener(join_s=STREAM_INTERVAL_S)
+        listener = Listener()
         running = await Session.start(environment, MODEL, listener)
         following = asyncio.create_task(follow())
         await use(ask)

@@ -10,10 +10,12 @@ from textual.events import Key, Paste
 from textual.pilot import Pilot
 from textual.widgets import TextArea
 
+from co_tui.store.prompt_drafts import new_session_draft
 from co_tui.ui.app import CoTui
 from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
 from co_tui.ui.prompt.pasting import FOLDED_FROM_LINES, PastedTexts
+from co_tui.ui.signals import EXIT_CODE
 from co_tui.ui.terminal.driver import QuietParser
 from co_tui.ui.terminal.paste_reader import PROGRESS_FROM_CHARS, PasteArriving
 from co_tui.ui.timeline.timeline_widget import Timeline
@@ -149,6 +151,26 @@ async def test_what_is_typed_before_the_first_paint_is_kept_key_by_key(home: Pat
         await until(pilot, lambda: len(provider.requests) == 1)
         assert app.chat.prompt.text.endswith("and more")
         await app.action_quit()
+
+
+async def test_ctrl_c_twice_before_the_chat_exists_leaves(home: Path, provider: Provider) -> None:
+    app = CoTui(launch_for(home, provider), typed_ahead="\x03\x03")
+    async with asyncio.timeout(PATIENCE_S):
+        await app.run_async(headless=True, size=(100, 30))
+    assert app.return_code == 0
+
+
+async def test_what_is_typed_before_the_chat_exists_is_a_draft_after_a_signal(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = launch_for(home, provider)
+    app = CoTui(launch, typed_ahead="not lost")
+    monkeypatch.setattr(CoTui, "on_load", CoTui._asked_to_leave)
+    monkeypatch.setattr("co_tui.ui.app.TYPED_BEFORE_S", 0.0)
+    async with asyncio.timeout(PATIENCE_S):
+        await app.run_async(headless=True, size=(100, 30))
+    assert app.return_code == EXIT_CODE
+    assert launch.store.prompt_drafts.read(new_session_draft(launch.cwd)) == "not lost"
 
 
 def keys_of(*chunks: str) -> str:
