@@ -24,6 +24,7 @@ from textual.css.stylesheet import Stylesheet
 
 from co_tui.store.file_lock import file_lock
 from co_tui.store.sqlite import migrations
+from tests.support.styles_once import style_once
 
 _migrate = migrations.migrate
 _create_schema = migrations.create_schema
@@ -47,6 +48,7 @@ def make_once(*, now: bool = False) -> None:
     migrations.migrate = _migrate_or_copy
     migrations.create_schema = _create_or_copy
     Stylesheet._parse_rules = _parse_once
+    style_once()
     _function_schema.function_schema = _describe_once
     PricedProvider.find_model = _find_model_once
     charmap.intervals_from_codec = lambda name: _UTF_8 if name == "utf-8" else _characters_of(name)

@@ -175,8 +175,7 @@ async def test_what_is_not_loaded_yet_is_found_and_counted_however_fast_one_type
         for n in range(1, 400)
     ]
     launch.store.writing().append("long", [SessionStart(model="openai-chat:scripted"), *facts]).result()
-    async with running(launch, ready=False) as (app, pilot):
-        await until(pilot, lambda: app.chat.has_class("-complete"))
+    async with running(launch) as (app, pilot):
         loaded = len(app.chat.transcript.blocks)
         await app.chat.find("")
         at_once(app, [*"plum", "space", *"2"])

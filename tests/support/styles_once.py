@@ -1,0 +1,107 @@
+"""Styles of a node that was styled before in the same situation are taken from then, by all apps of a process.
+
+The situation is all that a selector can ask: the rules themselves, and of the node and of each node above it the
+class, the id, the classes and the pseudo classes. Where the order of siblings matters, Textual looks itself.
+"""
+
+from collections.abc import Hashable
+from typing import Any
+
+from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
+
+_apply = Stylesheet.apply
+_style_components = Stylesheet._process_component_classes
+_FLAGS = "_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even"
+_KEPT = "_styled_before"
+_SAME_IN_AN_APP = frozenset({"dark", "light", "inline", "ansi", "nocolor"})
+
+
+class _Styled:
+    """What was found under the same rules."""
+
+    def __init__(self, rules: tuple[Any, ...]) -> None:
+        named = {name for rule in rules for name in rule.pseudo_classes}
+        self.asked = tuple(sorted(named - Stylesheet._EXCLUDE_PSEUDO_CLASSES_FROM_CACHE))
+        self.asked_below = tuple([name for name in self.asked if name not in _SAME_IN_AN_APP])
+        self.rules = rules
+        """Kept, so that no other rules get their identity."""
+        self.found: dict[Hashable, tuple[Any, tuple[bool, ...]]] = {}
+
+    def situation(self, node: DOMNode) -> Hashable:
+        app, *below = node.css_path_nodes
+        return _state(app, self.asked), *[_state(each, self.asked_below) for each in below]
+
+
+def _state(node: DOMNode, asked: tuple[str, ...]) -> Hashable:
+    checks = node._PSEUDO_CLASSES
+    pseudo_classes = tuple([name for name in asked if name in checks and checks[name](node)])
+    return type(node), node._id, node.classes, pseudo_classes
+
+
+_by_rules: dict[tuple[int, ...], _Styled] = {}
+
+
+def style_once() -> None:
+    Stylesheet.apply = _apply_once
+    Stylesheet._process_component_classes = _style_components_once
+
+
+def _styled_under(sheet: Stylesheet) -> _Styled:
+    rules = sheet.rules
+    kept = vars(sheet).get(_KEPT)
+    if kept is None or kept[0] is not rules:
+        key = tuple(map(id, rules))
+        if key not in _by_rules:
+            _by_rules[key] = _Styled(tuple(rules))
+        kept = vars(sheet)[_KEPT] = rules, _by_rules[key]
+    styled: _Styled = kept[1]
+    return styled
+
+
+def _apply_once(sheet: Stylesheet, node: DOMNode, *, animate: bool = False, cache: Any = None) -> None:
+    styled = _styled_under(sheet)
+    situation = styled.situation(node)
+    known = styled.found.get(situation)
+    if known is None:
+        found: dict[Any, Any] = {}
+        _apply(sheet, node, animate=animate, cache=found)
+        if found:
+            [rules] = found.values()
+            styled.found[situation] = rules, tuple([getattr(node, flag) for flag in _FLAGS])
+        return
+    rules, flags = known
+    for flag, value in zip(_FLAGS, flags, strict=True):
+        setattr(node, flag, value)
+    if animate or node.styles.base._rules != rules:
+        sheet.replace_rules(node, rules, animate=animate)
+    else:
+        node.notify_style_update()
+    sheet._process_component_classes(node)
+
+
+def _style_components_once(sheet: Stylesheet, node: DOMNode) -> None:
+    """As Textual does; the nodes that stand for components differ only in their class."""
+    components = node._get_component_classes()
+    if not components:
+        return
+    styled = _styled_under(sheet)
+    situation = styled.situation(node)
+    before = node._component_styles.copy()
+    node._component_styles.clear()
+    is_new = False
+    for component in sorted(components):
+        part = DOMNode(classes=component)
+        part._attach(node)
+        known = styled.found.get((situation, component))
+        if known is None:
+            found: dict[Any, Any] = {}
+            _apply(sheet, part, cache=found)
+            if found:
+                styled.found[situation, component] = dict(part.styles.base._rules), ()
+        else:
+            part.styles.base._rules.update(known[0])
+        is_new = is_new or before.get(component) != part.styles
+        node._component_styles[component] = part.styles
+    if is_new:
+        node.refresh()
