@@ -60,6 +60,13 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         importlib.import_module(".".join(file.relative_to(_TESTS.parent).with_suffix("").parts))
 
 
+def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+    if sys.platform == "linux":
+        from tests.support.forked_workers import fork_workers
+
+        config.add_cleanup(fork_workers())
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     from tests.support.scheduling import Scheduling
 

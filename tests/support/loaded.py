@@ -20,6 +20,9 @@ from typing import IO, Any
 from tests.support.loaded_server import NUMBER_BYTES
 
 ROOT = Path(__file__).parents[2]
+SERVER = "CO_TUI_TESTS_LOADED"
+"""In the environment: the number of the connection to a server that this process was started with."""
+_CONNECTION = os.environ.pop(SERVER, "")
 _ENVIRON = dict(os.environ)
 """As it is before any test: the first start may come in one that has set keys of its own."""
 
@@ -69,8 +72,11 @@ class LoadedProcess:
 class LoadedProcesses:
     """Starts them. Nothing is loaded before the first."""
 
-    def __init__(self) -> None:
+    def __init__(self, *loads: str) -> None:
+        """`loads`: "tests" for what the tests themselves import, too."""
+        self._loads = loads
         self._server: socket.socket | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, streams: Sequence[int | IO[Any] | None], arguments: Sequence[str], **how: Any) -> LoadedProcess:
         """Each stream is a file, its number, or None for a pipe to read from."""
@@ -86,9 +92,11 @@ class LoadedProcesses:
         return LoadedProcess(_number(reports), reports, ends[1][0], ends[2][0])
 
     def _serving(self) -> socket.socket:
-        if self._server is None:
+        if self._server is None and _CONNECTION:
+            self._server = socket.socket(fileno=int(_CONNECTION))
+        elif self._server is None:
             self._server, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            command = [sys.executable, "-m", "tests.support.loaded_server", str(theirs.fileno())]
+            command = [sys.executable, "-m", "tests.support.loaded_server", str(theirs.fileno()), *self._loads]
             self._process = subprocess.Popen(
                 command, pass_fds=[theirs.fileno()], cwd=ROOT, env=_ENVIRON, stdin=subprocess.DEVNULL
             )
@@ -98,7 +106,8 @@ class LoadedProcesses:
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
-            self._process.wait()
+            if self._process is not None:
+                self._process.wait()
 
 
 def _pipe() -> tuple[IO[str], int]:

@@ -39,12 +39,33 @@ LOADED = (
     "pydantic_ai.models.openai",
     "pydantic_ai.providers.openai",
 )
+LOADED_BY_TESTS = (
+    "_pytest.assertion.rewrite",
+    "acp",
+    "co_tui.agent.mcp.child_server",
+    "co_tui.ui.control.controller",
+    "co_tui.ui.sessions.sessions_screen",
+    "grimp",
+    "hypothesis",
+    "keyring",
+    "markdown_it",
+    "opentelemetry.sdk.trace",
+    "psycopg",
+    "pydantic_ai.models.anthropic",
+    "pydantic_ai.models.function",
+    "pydantic_ai.models.google",
+    "syrupy",
+    "textual.pilot",
+    "textual_serve.server",
+    "xdist.remote",
+)
+"""In addition, for the processes that run the tests: what their files import takes each of them ten seconds."""
 
 
 def serve(requests: socket.socket) -> dict[str, Any]:
     """Returns in each process that is asked for, with what it shall be; ends once no one can ask any more."""
     while True:
-        request, streams, *_ = socket.recv_fds(requests, LARGEST_REQUEST, 4)
+        request, streams, *_ = socket.recv_fds(requests, LARGEST_REQUEST, 5)
         if not request:
             os._exit(0)
         if os.fork() == 0:
@@ -107,8 +128,20 @@ def become(how: dict[str, Any]) -> None:
             setattr(sys, f"__{name}__", None)
 
 
+def serve_and_run(requests: socket.socket) -> NoReturn:
+    """Serve; each process that is asked for returns from that, and ends here."""
+    how = serve(requests)
+    become(how)
+    if "code" in how:
+        exec(how["code"], {"how": how})
+        sys.exit()
+    from co_tui.__main__ import main
+
+    sys.exit(main())
+
+
 if __name__ == "__main__":
-    for module in LOADED:
+    for module in (*LOADED, *(LOADED_BY_TESTS if "tests" in sys.argv else ())):
         importlib.import_module(module)
     from co_tui.agent.model_messages import read_messages
     from tests.support.made_once import make_once
@@ -117,11 +150,4 @@ if __name__ == "__main__":
     read_messages([])  # the library's description of messages is made when it is first used
     set_constants(LIMITS)
     gc.freeze()
-    how = serve(socket.socket(fileno=int(sys.argv[1])))
-    become(how)
-    if "code" in how:
-        exec(how["code"], {"how": how})
-    else:
-        from co_tui.__main__ import main
-
-        sys.exit(main())
+    serve_and_run(socket.socket(fileno=int(sys.argv[1])))

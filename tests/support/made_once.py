@@ -35,7 +35,7 @@ _find_model = PricedProvider.find_model
 _characters_of = charmap.intervals_from_codec
 _UTF_8 = IntervalSet([(0, 0xD7FF), (0xE000, 0x10FFFF)]), IntervalSet([])
 """All characters but surrogates; none is read as another one. Trying each takes seconds."""
-_VARIABLES = "_variables_as_key"
+_VARIABLES, _WRAPPED = "_variables_as_key", "__wrapped__"
 _rules: dict[Any, Any] = {}
 _described: dict[Any, Any] = {}
 _models: dict[Any, Any] = {}
@@ -107,7 +107,7 @@ def _variables_of(sheet: Stylesheet) -> frozenset[Any]:
 
 def _describe_once(function: Callable[..., Any], *generator: Any, **more: Any) -> Any:
     plain = getattr(function, "__func__", function)
-    if not isinstance(plain, FunctionType) or vars(plain):
+    if not isinstance(plain, FunctionType) or set(vars(plain)) - {_WRAPPED}:
         return _describe(function, *generator, **more)
     key = (_looks_of(plain), function is plain, generator, frozenset(more.items()))
     if key not in _described:
@@ -132,4 +132,10 @@ def _looks_of(function: FunctionType) -> object:
     """All that a description is made from."""
     code = function.__code__
     names = code.co_filename, code.co_firstlineno, function.__name__, function.__doc__
-    return names, repr(function.__annotations__), repr((function.__defaults__, function.__kwdefaults__))
+    wrapped = vars(function).get(_WRAPPED)
+    return (
+        names,
+        repr(function.__annotations__),
+        repr((function.__defaults__, function.__kwdefaults__)),
+        _looks_of(wrapped) if isinstance(wrapped, FunctionType) else wrapped,
+    )

@@ -1,4 +1,4 @@
-"""Time limits of the product that a loaded machine could reach, lengthened for all tests.
+"""Time limits of the product that a loaded machine could reach, lengthened for all tests, and pauses, shortened.
 
 A test of such a limit sets its own.
 """
@@ -31,6 +31,10 @@ LIMITS = {
     "co_tui.session.workplace.here.local_workplace.LONGEST_S": PATIENCE_S,
     "co_tui.store.sync.server.server_sync.CLOSE_S": PATIENCE_S,
     "co_tui.store.sync.server.server_sync.REFRESH_S": PATIENCE_S,
+    # How often it looks, where nothing reports a change: a test waits for the next look.
+    "co_tui.session.tools.command_watch.LOOK_S": 0.02,
+    "co_tui.session.tools.running_commands.SHOW_EVERY_S": 0.02,
+    "co_tui.session.workplace.host.host_commands.LOOK_S": 0.05,
 }
 """Constants of modules, and defaults of functions."""
 

@@ -2,8 +2,8 @@
 
 import itertools
 import os
-import shutil
 import signal
+import subprocess
 import tempfile
 import warnings
 from contextlib import suppress
@@ -37,7 +37,20 @@ MEMBER_RIGHTS = (
 )
 """What README tells an administrator to grant."""
 _TEMPLATE = "template_co_tui"
+_END = """
+read -r _
+if server=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
+then kill -QUIT "$server"; while kill -0 "$server" 2>/dev/null; do sleep 0.1; done
+fi
+rm -rf "$1"
+"""
 _numbers = itertools.count(1)
+
+
+def ended_with_us(folder: Path) -> subprocess.Popen[bytes]:
+    """Ends the server in a folder and removes the folder once its input is closed, also when this process is killed."""
+    command = ["sh", "-c", _END, "end", str(folder)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
 class PostgresServer:
@@ -51,6 +64,7 @@ class PostgresServer:
         in_memory = Path("/dev/shm")
         # Not in a folder of pytest's: the server runs as another user when the tests run as root.
         self._folder = Path(tempfile.mkdtemp(prefix="pg-", dir=in_memory if in_memory.is_dir() else None))
+        self._end = ended_with_us(self._folder)
         data = self._folder / "data"
         data.mkdir()
         self._server = Installed(data, cleanup_mode="stop")
@@ -107,7 +121,7 @@ class PostgresServer:
     def stop(self) -> None:
         with suppress(Exception):
             self._server.cleanup()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._end.communicate()
 
     @cache  # noqa: B019 - it lives as long as the process
     def _make_template(self) -> None:

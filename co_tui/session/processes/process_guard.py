@@ -28,7 +28,11 @@ done
 if [ -n "$groups$(detached)" ]; then
   for each in $groups; do kill -s TERM -- "-$each"; done
   for each in $(detached); do kill -s TERM "$each"; done
-  sleep 1
+  for _ in 1 2 3 4 5 6 7 8 9 10; do
+    left=$(for each in $groups; do kill -s 0 -- "-$each" && echo "$each"; done; detached)
+    if [ -z "$left" ]; then break; fi
+    sleep 0.1
+  done
   for each in $groups; do kill -s KILL -- "-$each"; done
   for each in $(detached); do kill -s KILL "$each"; done
 fi
@@ -61,12 +65,12 @@ class ProcessGuard:
 
     def forget_ended(self) -> None:
         """Forget groups that ended: their numbers may be reused."""
-        for group in [each for each in self._groups if not group_exists(each)]:
+        for group in [each for each in self._groups if not _is_running(each)]:
             self.forget(group)
 
     def has_processes(self) -> bool:
         """Whether a noted group or a marked process still runs."""
-        return any(group_exists(group) for group in list(self._groups)) or any(map(self._is_marked, _environments()))
+        return any(_is_running(group) for group in list(self._groups)) or any(map(self._is_marked, _environments()))
 
     def _is_marked(self, environment: Path) -> bool:
         with contextlib.suppress(OSError):
@@ -114,6 +118,21 @@ def group_exists(group: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _is_running(group: int) -> bool:
+    """Whether a process of the group runs. In a container without an init process, those that ended stay listed."""
+    if not group_exists(group):
+        return False
+    states = list(Path("/proc").glob("[0-9]*/stat"))
+    return not states or any(_runs_in(group, state) for state in states)
+
+
+def _runs_in(group: int, state: Path) -> bool:
+    with contextlib.suppress(OSError):
+        letter, _, of_group, *_ = state.read_text(errors="replace").rpartition(")")[2].split()
+        return int(of_group) == group and letter not in "ZX"
+    return False
 
 
 def group_of_job(job: Path) -> int | None:

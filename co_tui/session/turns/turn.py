@@ -1,7 +1,7 @@
 """One turn: from a logged prompt to the end of the reply, through failures and interruptions."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import AsyncIterable, Callable, Coroutine, Sequence
 from enum import Enum
 from itertools import count
 from typing import Any, TypeVar
@@ -9,9 +9,15 @@ from typing import Any, TypeVar
 import pydantic_ai
 from pydantic_ai import CancellationToken
 from pydantic_ai.exceptions import RunCancelled
-from pydantic_ai.messages import CompactionPart, ModelMessage, ModelRequest, ModelResponse, repair_messages
-from pydantic_ai.run import AgentRunResultEvent
-from pydantic_ai.tools import DeferredToolResults, ToolApproved
+from pydantic_ai.messages import (
+    AgentStreamEvent,
+    CompactionPart,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+    repair_messages,
+)
+from pydantic_ai.tools import DeferredToolResults, RunContext, ToolApproved
 from pydantic_ai.usage import UsageLimits
 
 from co_tui.context.measure.count import Scaffold
@@ -197,7 +203,7 @@ class Turn(GovernedRun):
             history = repair_messages(history, repair_last_response=False)
             self._log.begin(len(history))
             self.calls.begin([call for call in open_calls(history) if call.tool_call_id in waiting])
-        run = equipment.agent(model, runtime.request_settings).run_stream_events(
+        await equipment.agent(model, runtime.request_settings).run(
             message_history=history,
             # Each is asked about, or waits behind a question, when it has its turn.
             deferred_tool_results=DeferredToolResults(approvals={id: ToolApproved() for id in waiting})
@@ -207,11 +213,13 @@ class Turn(GovernedRun):
             cancellation_token=self._token,
             # We count steps ourselves, before a request but after the last step's results are logged.
             usage_limits=UsageLimits(request_limit=None),
+            event_stream_handler=self._on_events,
         )
-        async with run as events:
-            async for event in events:
-                if not isinstance(event, AgentRunResultEvent):
-                    self.on_event(event)
+
+    async def _on_events(self, _: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
+        async for event in events:
+            self.on_event(event)
+            await asyncio.sleep(0)  # chunks that came together leave time for keys
 
     async def before_request(self, run_messages: Sequence[ModelMessage], scaffold: Scaffold) -> list[ModelMessage]:
         await self._log.catch_up(run_messages)

@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import signal
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from co_tui.events import BackgroundNews, ToolOutput
 from co_tui.events.stored_messages import note_source
 from co_tui.paths import locate
 from co_tui.session.approvals.questions import Unattended
+from co_tui.session.processes.process_guard import ProcessGuard
 from co_tui.session.session import Session
 from co_tui.session.tools.command_watch import PIECE_BYTES, WaitedText
 from co_tui.session.turns.turn import Outcome
@@ -180,6 +183,16 @@ def test_commands_end_when_co_tui_is_killed(served: CliCommand, provider: Provid
     process.communicate(timeout=PATIENCE_S)
     wait_until(lambda: not any(runs(str(file)) for file in files))
     wait_until(lambda: not any((served.home / "state" / "commands").iterdir()))
+
+
+def test_a_process_that_ended_is_not_waited_for_although_it_is_still_listed(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"], start_new_session=True)
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    guard = ProcessGuard(tmp_path / "commands", "of no other session")
+    guard.note(ended.pid)
+    assert not guard.has_processes()
+    asyncio.run(guard.close())
+    ended.wait()
 
 
 def told(session: Session) -> list[str]:

@@ -1,0 +1,20 @@
+"""Servers of the tests end with them."""
+
+import signal
+import subprocess
+from pathlib import Path
+
+from tests.support.postgres import ended_with_us
+
+
+def test_a_server_ends_and_its_folder_goes_when_the_input_of_what_watches_it_is_closed(tmp_path: Path) -> None:
+    folder = tmp_path / "pg"
+    (folder / "data").mkdir(parents=True)
+    server = subprocess.Popen(["sleep", "600"])
+    (folder / "data" / "postmaster.pid").write_text(f"{server.pid}\n{folder}\n")
+    watching = ended_with_us(folder)
+    assert watching.stdin is not None
+    watching.stdin.close()
+    assert server.wait() == -signal.SIGQUIT
+    assert watching.wait() == 0
+    assert not folder.exists()
