@@ -27,7 +27,10 @@ def main() -> int:
         from co_tui.cli import run
 
         return run(sys.argv[1:])
-    except KeyboardInterrupt:  # before the command line could handle it
+    except (KeyboardInterrupt, RuntimeError) as error:  # before the command line could handle it
+        # Python wraps an interrupt inside of a class body that is being imported.
+        if isinstance(error, RuntimeError) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
         with contextlib.suppress(OSError):
             print("co-tui: Interrupted.", file=sys.stderr, flush=True)
         return 130

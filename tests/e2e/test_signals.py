@@ -179,6 +179,26 @@ def test_a_signal_at_the_very_beginning_leaves_the_terminal_as_it_was(served: Cl
         terminal.close()
 
 
+INTERRUPTED_IMPORT = """
+import signal, sys, types
+class Interrupted:
+    def __set_name__(self, owner, name):
+        signal.raise_signal(signal.SIGTERM)
+def run(arguments):
+    type("Imported", (), {"attribute": Interrupted()})
+sys.modules["co_tui.cli"] = types.SimpleNamespace(run=run)
+from co_tui.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_a_signal_inside_of_a_class_body_is_no_traceback() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert (done.returncode, done.stderr) == (130, "co-tui: Interrupted.\n")
+
+
 def test_who_looks_elsewhere_is_called_back_when_a_long_turn_ends(served: CliCommand, provider: Provider) -> None:
     served.environ["TERM_PROGRAM"] = "iTerm.app"
     provider.default = Reply(text="At last.", until=(looked_away := threading.Event()))

@@ -308,6 +308,10 @@ def linked_object_folder(folder: Path, marker: Path, outside: Path) -> None:
         mine = folder / ".git" / "objects" / each.name
         if not mine.exists():
             mine.symlink_to(each)
+            continue
+        for file in each.iterdir():  # both repositories have objects whose names begin alike
+            if not (mine / file.name).exists():
+                (mine / file.name).symlink_to(file)
     git(folder, "update-ref", "HEAD", git(private, "rev-parse", "HEAD"))
 
 

@@ -141,19 +141,23 @@ def test_what_holds_a_key_is_left_out_of_an_environment() -> None:
     assert without_secrets({**kept, **secret}) == kept
 
 
-def environments_of_children() -> list[bytes]:
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
-    return [Path(f"/proc/{child}/environ").read_bytes() for child in children]
+def environments_of_children(before: set[str]) -> list[bytes]:
+    return [Path(f"/proc/{child}/environ").read_bytes() for child in children() - before]
+
+
+def children() -> set[str]:
+    return set(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc")
 async def test_the_embedded_model_s_process_gets_no_key(tmp_path: Path) -> None:
     environ = {**os.environ, "OPENAI_API_KEY": KEY, "HF_TOKEN": "hf_abcdefgh"}
+    before = children()  # of other tests
     model = await open_model("embedded", ModelConfig(environ=environ, fetched_models=tmp_path))
     try:
         if await model.count_tokens("one") is None:
             pytest.skip("the embedded model is not installed")
-        given = environments_of_children()
+        given = environments_of_children(before)
     finally:
         await model.close()
     assert any(b"PATH=" in each for each in given)

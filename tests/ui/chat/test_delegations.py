@@ -128,7 +128,7 @@ def test_its_own_small_gauge_is_on_its_line_and_below_its_talk() -> None:
     builder.add(event(DelegationEnd(agent="self 1", outcome="done", usage={"input_tokens": 900})))
     assert builder.blocks == [block] and block.status == "done · conversation · 0 calls · 900"
     assert block.inner.split("\n") == [
-        "    · Conversation Compacted: 12,000 → 900 tokens, 1 message summarised as a work journal.",
+        "    · Conversation Compacted: 12,000 → 900 tokens, 1 of 1 message summarised as a work journal.",
         "    context 900 of 100k, 1 %",
     ]
 
