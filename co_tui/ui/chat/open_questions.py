@@ -28,6 +28,8 @@ class Questions:
         """From top to bottom."""
         self._answers = frozenset[str]()
         """The letters of the question that was answered last."""
+        self._pressed = ""
+        """The letter that answered it."""
         self._is_hidden = False
         """Whether the first question came while a dialog was open, and was not seen yet."""
 
@@ -120,13 +122,15 @@ class Questions:
             case Goes.NOWHERE:
                 return True
             case Goes.QUESTION if key in panel.letters:
+                self._pressed = key
                 panel.press(key)
                 return True
         return False
 
     def _is_dropped(self, event: Key | Paste) -> bool:
-        is_answer = isinstance(event, Key) and event.key in self._answers
-        if self._rule.for_prompt(event.time, would_answer=is_answer) is Goes.NOWHERE:
+        key = event.key if isinstance(event, Key) else ""
+        goes = self._rule.for_prompt(event.time, would_answer=key in self._answers, repeats=key == self._pressed != "")
+        if goes is Goes.NOWHERE:
             return True
         if not isinstance(event, Key) or event.key not in NOT_TYPED:
             self._rule.typed(event.time)
