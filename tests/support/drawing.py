@@ -12,7 +12,6 @@ from textual._context import active_app, visible_screen_stack
 from textual.cache import FIFOCache
 from textual.strip import Strip
 
-from tests.support.idle import wait_for_what_is_due
 from tests.support.long_run import LONG_RUN
 
 _DRAWN = "_drawn_once"
@@ -35,7 +34,6 @@ _CACHES = {
 def draw_when_looked_at() -> None:
     Strip.__init__ = _with_caches_later
     Strip.__getattr__ = _cache_of
-    wait_for_what_is_due()
     if not LONG_RUN:
         Compositor.render_update = _draw_first
         Compositor.render_strips = _draw_over_other_screens
