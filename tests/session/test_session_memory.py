@@ -105,3 +105,19 @@ def test_restored_files_are_found_without_all_that_happened() -> None:
     events = [_said(1), Event(session_id="s", seq=2, timestamp="", fact=restored)]
     note = restored_note(replay(events).but(timeline=AppendOnly()))
     assert note is not None and "a.py" in str(note.parts[0].content)
+
+
+async def test_a_packed_summary_that_is_back_in_the_context_can_be_edited(home: Path) -> None:
+    model = ScriptedModel(says("An answer. " * 40), window=20_000)
+    environment = environment_for(home, model, summary_fallback="offline")
+    session = await Session.start(environment, "scripted")
+    while len(session.state.rewrites) < 4:
+        await session.submit(f"{OPENING} {session.state.turn} about src/module.py ".ljust(4_000, "a"))
+    session.history.release_memory()
+    before = session.state.rewrites[-2].seq
+    await session.edits.undo()
+    assert any(isinstance(each.message, PackedMessage) for each in session.state.history if each.seq == before)
+    await session.edits.edit_summary(before, "My own words.")
+    assert "My own words." in str([dict(entry.message) for entry in session.state.history])
+    await session.close()
+    environment.store.close()

@@ -99,6 +99,11 @@ def obeyed_name(path: str | Path, folder: Path, home: Path, *, written: bool = F
     return _reached_by_link(real, root, home) or _named_by_repository(real, root)
 
 
+def holds_obeyed(path: Path) -> bool:
+    """Whether some entries of a folder with this name are obeyed: a command that names it may put them there."""
+    return normalised_name(path.name) in _WITH_ENTRIES
+
+
 def is_obeyed_entry(name: str, parent: str, *, is_link: bool = False) -> bool:
     """Whether an entry of a folder is obeyed wherever that is; `parent` is the folder's normalised name."""
     plain = normalised_name(name)

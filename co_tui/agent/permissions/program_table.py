@@ -343,6 +343,10 @@ _DANGEROUS: Final[Mapping[str, Program]] = {
               "gh run delete", "gh gist edit", "gh gist delete", "gh label delete",
               "gh variable", "gh cache delete", "gh workflow disable", "gh ssh-key add"),
     "gh api": Program(dangers={SENDS: "-X --method -f -F --field --raw-field --input"}),
+    "curl": Program(dangers={SENDS: "-d --data --data-ascii --data-binary --data-raw --data-urlencode --json -F --form"
+              " --form-string -T --upload-file -X --request"}),
+    "wget": Program(dangers={SENDS: "--post-data --post-file --body-data --body-file --method"}),
+    **always(SENDS, "scp", "sftp", "ftp", "nc", "ncat", "netcat", "socat", "telnet", "mail", "sendmail"),
 }  # fmt: skip
 
 PROGRAMS: Final[Mapping[str, Program]] = {

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from co_tui.agent.permissions.obeyed import obeyed_name
+from co_tui.agent.permissions.obeyed import holds_obeyed, obeyed_name
 from co_tui.settings.permission_rules import EDIT, LONGEST_RULE_CHARS, READ, Effect, Rule, RuleInForce
 from co_tui.settings.rules import ASK, AUTO, EDITS
 
@@ -90,6 +90,8 @@ class Rules(NamedTuple):
             real = self.resolve(str(path))
             if real is not None and any(real.is_relative_to(each) for each in self.own):
                 return "co-tui's own folder"
+        if not written and holds_obeyed(path):
+            return path.name
         try:
             return obeyed_name(path, self.folder, self.home, written=written)
         except (OSError, ValueError, RuntimeError):  # not a path, but a much longer text

@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -151,7 +151,11 @@ class GuardedModel(WrapperModel):
                         inner = await begun(self._without_refused(error, asked))
             finally:
                 exchange.reset(outer)
-            yield _GuardedStream(model_request_parameters, inner, seen, silence_s)
+            stream = _GuardedStream(model_request_parameters, inner, seen, silence_s)
+            try:
+                yield stream
+            finally:
+                await stream.stop_reading()
 
 
 @contextmanager
@@ -194,6 +198,12 @@ class _GuardedStream(StreamedResponse):
             if not _is_complete(self.inner, self.seen):
                 raise ReplyCutOff("the stream stopped early.")
             self._finished = True
+
+    async def stop_reading(self) -> None:
+        """Close what reads the inner stream, also if the reader of this one stopped between two events."""
+        if isinstance(self._event_iterator, AsyncGenerator):
+            with suppress(RuntimeError):  # who reads it is being stopped, too
+                await self._event_iterator.aclose()
 
     async def _bounded(self) -> AsyncIterator[ModelResponseStreamEvent]:
         left = MOST_REPLY_CHARS

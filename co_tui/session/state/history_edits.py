@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
 from co_tui.events.stored_messages import EXCERPTS, JOURNAL, SUMMARY, pieces
+from co_tui.session.state.released import opened
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, merged_in_order
 
 
@@ -124,7 +125,7 @@ def edited(state: SessionState, seq: int, text: str) -> CompactionComplete:
         pre_messages=len(state.history),
         post_messages=len(state.history),
         replaced=tuple(entry.ref for entry in standing),
-        replacement=tuple(_with_summary(entry.message, before, text.strip()) for entry in standing),
+        replacement=tuple(_with_summary(opened(entry.message), before, text.strip()) for entry in standing),
         summary=text.strip(),
         summarised_by="you",
         model=state.model,

@@ -21,7 +21,7 @@ from pydantic_ai.tools import DeferredToolResults, RunContext, ToolApproved
 from pydantic_ai.usage import UsageLimits
 
 from co_tui.context.measure.count import Scaffold
-from co_tui.context.request.repair import open_calls, repair
+from co_tui.context.request.repair import answered_id, open_calls, repair
 from co_tui.events import (
     ApprovalRequested,
     CompactionComplete,
@@ -262,6 +262,7 @@ class Turn(GovernedRun):
                 )
 
     async def _interrupted(self, run_messages: Sequence[ModelMessage]) -> Outcome:
+        run_messages = self._with_results(run_messages)
         await self._count_stopped(run_messages)
         if self._leaving and (waiting := waiting_calls(self._recorder.state)):
             await self._log.close(run_messages, staying=waiting)
@@ -277,6 +278,15 @@ class Turn(GovernedRun):
             ends_draft=True,
         )
         return Outcome.INTERRUPTED
+
+    def _with_results(self, run_messages: Sequence[ModelMessage]) -> Sequence[ModelMessage]:
+        """With the results that came just before the stop, which the library's messages lack."""
+        results = self._live.results()
+        if results is None:
+            return run_messages
+        given = {answered_id(part) for each in run_messages if isinstance(each, ModelRequest) for part in each.parts}
+        parts = [part for part in results.parts if answered_id(part) not in given]
+        return [*run_messages, ModelRequest(parts=parts)] if parts else run_messages
 
     async def _failed(self, given_up: GivenUp) -> Outcome:
         if (partial := self._live.draft.message()) is not None:

@@ -9,8 +9,9 @@ from typing import Final
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS, mcp_server_and_tool
 from co_tui.events import Json
 from co_tui.events.file_diff import FileDiff, read_diff
+from co_tui.events.stored_messages import text_of
 from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths, tool_label
-from co_tui.events.tool_wording import call_summary
+from co_tui.events.tool_wording import argument_lines
 from co_tui.events.wording import counted
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import ApprovalQuestion
@@ -102,10 +103,12 @@ def _text(question: ApprovalQuestion) -> str:
     if question.tool.startswith(MCP):  # the first line names the tool, as the title does
         first, _, arguments = question.what.partition("\n")
         return arguments or first
-    # Long gaps must not hide the rest of a line.
-    if question.tool not in COMMAND_TOOLS:
-        return question.what
-    return re.sub(r"[ \t]{20,}", lambda gap: f" ⟨{len(gap[0]):,} blanks⟩ ", question.what)
+    return _without_gaps(question.what) if question.tool in COMMAND_TOOLS else question.what
+
+
+def _without_gaps(text: str) -> str:
+    """Long gaps must not hide the rest of a line."""
+    return re.sub(r"[ \t]{20,}", lambda gap: f" ⟨{len(gap[0]):,} blanks⟩ ", text)
 
 
 def _where(where: str) -> str:
@@ -154,6 +157,9 @@ def rest_panel(question: ApprovalQuestion) -> Question:
     return Question(
         title=f"Allow these {len(calls)} calls?",
         text="\n".join(_listed(*call) for call in calls),
+        whole="\n\n".join(
+            f"{tool_label(tool)}\n{inert(_without_gaps(argument_lines(json.dumps(given))))}" for tool, given, _ in calls
+        ),
         choices=Choices((Choice(REST, "Allow all of them once"), Choice("n", "Back", same_row=True))),
         below=(f"{counted(others, 'more call')} {verb} asked about one by one.",) if others else (),
         opens=True,
@@ -163,8 +169,14 @@ def rest_panel(question: ApprovalQuestion) -> Question:
 
 def _listed(tool: str, arguments: Json, what: str) -> str:
     line = what or (str(arguments.get("command", "")) if tool in COMMAND_TOOLS else "")
-    shown = " ⏎ ".join(line.splitlines()) or call_summary(tool, json.dumps(arguments))
-    return inert(f"{tool_label(tool)}  {shown}")
+    paths = ", ".join(dict.fromkeys(changed_paths(tool, arguments)))
+    shown = " ⏎ ".join(line.splitlines()) or paths or argument_line(arguments)
+    return inert(_without_gaps(f"{tool_label(tool)}  {shown}"))
+
+
+def argument_line(arguments: Json) -> str:
+    """All arguments in one line, none of them shortened."""
+    return " · ".join(f"{name}: {' '.join(text_of(value).split())}" for name, value in arguments.items())
 
 
 def _whole(question: ApprovalQuestion) -> str:

@@ -114,6 +114,7 @@ class QuestionPanel(ChoiceBox):
         self.written = ""
         """The text of an answer that has one."""
         self._writes = writes
+        self._markdown: tuple[object, list[Content]] = (None, [])
         self.set_class(bool(question.warning), "-warning")
         if question.opens:
             bindings_of(self).bind(question.opening_key, f"answer('{question.opening_key}')", "Show all", show=False)
@@ -144,11 +145,18 @@ class QuestionPanel(ChoiceBox):
             others = len(above) + len(below) + len(choices) + len(field)
             least = min(LEAST_ROWS, height - FIXED_ROWS - others)
             room = max(1, least, min(height // 2, height - FIXED_ROWS - chat_rows - others))
-            lines = markdown_rows(self._text, width, palette_of(self.app.current_theme)) if question.is_markdown else ()
+            lines = self._drawn(width) if question.is_markdown else ()
             shown = beginning(self._text, width, room, diff=question.diff, strong=question.is_command, lines=lines)
             if not question.opens or (shown.whole and not question.choices.is_cut(width, packed=packed)):
                 break
         return [*above, *shown.rows, *below, *choices, *field]
+
+    def _drawn(self, width: int) -> list[Content]:
+        """The text as Markdown, drawn once for a width and a theme: each key lays the panel out."""
+        key = (self._text, width, self.app.theme)
+        if self._markdown[0] != key:
+            self._markdown = key, markdown_rows(self._text, width, palette_of(self.app.current_theme))
+        return self._markdown[1]
 
     @property
     def can_dismiss(self) -> bool:
@@ -172,10 +180,18 @@ class QuestionPanel(ChoiceBox):
         self.border_title = title
 
     def on_focus(self) -> None:
-        self.border_subtitle = ""
+        if self._writes:
+            self.take_focus()  # what is typed must not answer
+        else:
+            self.border_subtitle = ""
 
     def on_blur(self) -> None:
         self.border_subtitle = Text("Enter sends, Esc goes back" if self._writes else "Tab answers")
+
+    @property
+    def unsent(self) -> str:
+        """What is written in its open field."""
+        return self.query_one(Field).value.strip() if self._writes and not self.written else ""
 
     def take_focus(self) -> None:
         """Also for its field, while one is open."""

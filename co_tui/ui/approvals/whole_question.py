@@ -31,8 +31,8 @@ class WholeQuestionScreen(Dialog[str]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Back"),
-        Binding("pagedown,f", "page(1)", show=False),
-        Binding("pageup,b", "page(-1)", show=False),
+        Binding("pagedown", "page(1)", show=False),
+        Binding("pageup", "page(-1)", show=False),
         Binding("home", "to_end(-1)", show=False),
         Binding("end", "to_end(1)", show=False),
     ]

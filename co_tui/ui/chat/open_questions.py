@@ -68,7 +68,7 @@ class Questions:
         return any(panel.has_focus_within for panel in self._panels)
 
     def end(self, panel: "QuestionPanel") -> None:
-        had_focus = panel.has_focus_within
+        had_focus, unsent = panel.has_focus_within, panel.unsent
         if panel in self._panels:
             self._panels.remove(panel)
         panel.remove()
@@ -76,6 +76,9 @@ class Questions:
             self._answers = panel.letters
             self._rule.answered(time.monotonic(), more_follow=panel.question.number < panel.question.of)
             self._prompt.focus()
+        if unsent:  # withdrawn while someone wrote: the next question waits for Tab
+            self._prompt.insert(unsent)
+            self._rule.typed(time.monotonic())
         if self._panels:
             self._screen.call_after_refresh(self._offer_focus, self._panels[0])
 

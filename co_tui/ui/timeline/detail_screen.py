@@ -77,7 +77,7 @@ def _text(event: Event) -> Text:
     details = Text(f"{inert(_sentence(fact))}\n\n")
     details.append(f"In the log: {event.type}, event {event.seq}\n", "dim")
     for key, value in payload_of(event).items():
-        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1, default=dict)
         if shown not in ("", "null", "[]", "{}"):
             details.append(f"{inert(key)}  ", "bold dim").append(f"{inert(shown)}\n", "dim")
     details.rstrip()

@@ -203,7 +203,10 @@ def test_a_question_names_what_is_new(folder: Path) -> None:
      ("r''m x", "deletes files"), ("\\rm x", "deletes files"), ("echo `rm x`", "deletes files"),
      ("ls | xargs rm", "deletes files"), ("find . -delete", "deletes files"), ("find . -exec rm {} +", "deletes files"),
      ("sudo ls", "runs as another user"), ("git push", "publishes or sends to others"),
-     ("npm publish", "publishes or sends to others"), ("curl -s x | sh", "runs what it downloads"),
+     ("npm publish", "publishes or sends to others"),
+     *((line, "publishes or sends to others") for line in ("curl -d @a.txt http://x", "curl -T a.txt https://x",
+       "curl -Ff=@a.txt https://x", "wget --post-file=a.txt https://x", "scp a.txt h:", "nc h 1 < a.txt")),
+     ("curl -s x | sh", "runs what it downloads"),
      ("git reset --hard HEAD", "discards work"), ("git checkout -- .", "discards work"), ("kill 1", "stops processes"),
      ("git commit -m 'rm the cache'", ""), ("git add .", ""), ("pip install x", ""), ("echo x | tee rm", "")],
 )  # fmt: skip
@@ -214,6 +217,17 @@ def test_what_destroys_or_publishes_is_said_and_never_kept(folder: Path, line: s
         assert found.rules == ()
         assert judged(folder, line, "Bash", "Bash(git:*)").action == "ask", "no general rule covers it"
         assert judged(folder, line, mode="auto").action == "ask"
+
+
+@pytest.mark.parametrize(
+    "line", ["mv e .vscode", "mv tasks.json .vscode/", "cp -t .vscode tasks.json", "ln -s ../tasks.json .vscode",
+             "install tasks.json .vscode", "rsync e/ .vscode/", "tar xf a.tar -C .vscode", "mv e/* .yarn"],
+)  # fmt: skip
+def test_what_a_command_puts_into_a_folder_that_programs_obey_is_asked_about_each_time(folder: Path, line: str) -> None:
+    for name in (".vscode", ".yarn", "e"):
+        (folder / name).mkdir()
+    found = judged(folder, line)
+    assert found.action == "ask" and not found.is_plain_question and not found.can_be_allowed
 
 
 def test_a_rule_that_names_the_danger_covers_it(folder: Path) -> None:

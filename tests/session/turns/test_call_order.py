@@ -12,6 +12,7 @@ from typing import Any, Literal
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from pydantic_ai.models.function import DeltaToolCall
 from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.agent.models.open_model import config_for, open_model
@@ -23,7 +24,7 @@ from co_tui.session.turns.turn import Outcome
 from co_tui.settings import Settings
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.approving import YES, Person, Tools, environment_with, left, log_of, returns
-from tests.support.environments import ScriptedModel, facts
+from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.kept_folders import content_of
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
@@ -296,3 +297,31 @@ async def test_reads_run_together(home: Path) -> None:
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
     await left(environment, session)
+
+
+@pytest.mark.parametrize("rounds", range(2, 8))
+async def test_a_result_that_came_just_before_the_stop_is_kept(home: Path, rounds: int) -> None:
+    """The stop comes some rounds of the loop after the tool ended."""
+
+    def stop_after(left: int) -> None:
+        if left:
+            asyncio.get_running_loop().call_soon(stop_after, left - 1)
+        else:
+            session.interrupt()
+
+    async def dig() -> str:
+        stop_after(rounds)
+        return "dug"
+
+    async def script(messages: Any, info: Any) -> Any:
+        if len(messages) == 1:
+            yield {0: DeltaToolCall("dig", "{}", tool_call_id="c")}
+        else:
+            await asyncio.Event().wait()
+
+    environment = environment_for(home, ScriptedModel(script), tools=[dig])
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("go") is Outcome.INTERRUPTED
+    assert [(content, outcome) for _, content, outcome in returns(session)] == [("dug", "success")]
+    await session.close()
+    environment.store.close()

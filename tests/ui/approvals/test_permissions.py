@@ -7,18 +7,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from co_tui.session.approvals.questions import ASKED_AGAIN, Approval, ApprovalQuestion, ModelAnswer, ModelQuestion
+from co_tui.session.approvals.questions import (
+    ASKED_AGAIN,
+    Approval,
+    ApprovalQuestion,
+    BatchedCall,
+    ModelAnswer,
+    ModelQuestion,
+)
 from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import PRESENT_PLAN
 from co_tui.ui.app import CoTui
-from co_tui.ui.approvals.approval_wording import approval_panel
+from co_tui.ui.approvals.approval_wording import approval_panel, rest_panel
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 from co_tui.ui.control.dialog_questions import DialogQuestions
+from co_tui.ui.widgets.field import Field
 from tests.support.provider import Provider, Reply
 from tests.support.screen import (
     click_on,
@@ -235,6 +244,56 @@ async def test_a_plan_is_accepted_in_a_mode_sent_back_or_left(home: Path, provid
         assert await asking == Approval(approved=False, by="user", reason="test it first")
 
 
+async def field_opened(app: CoTui, pilot: Pilot[Any], question: ApprovalQuestion, dialogs: DialogQuestions) -> Any:
+    """The answer to come of a question whose field for a reason is open."""
+    asking = asyncio.create_task(dialogs.approve(question))
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    app.chat.query_one(QuestionPanel).focus()
+    await pilot.pause()
+    await pilot.press("r")
+    await until(pilot, lambda: isinstance(app.screen.focused, Field))
+    return asking
+
+
+async def test_nothing_written_as_a_reason_allows_a_call(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(80, 20)) as (app, pilot):
+        asking = await field_opened(app, pilot, DANGER, DialogQuestions(app, app.chat))
+        await click_on(app, pilot, "rm -r build")
+        await pilot.press("y", "e", "s")
+        app.post_message(Paste("\nnot\n  now\n"))
+        await until(pilot, lambda: app.chat.query_one(Field).value == "yesnot now")
+        await pilot.press("enter")
+        assert await asking == Approval(approved=False, by="user", reason="yesnot now")
+
+
+async def test_what_was_written_for_a_question_that_goes_away_is_in_the_prompt(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        dialogs = DialogQuestions(app, app.chat)
+        first = await field_opened(app, pilot, COMMAND.but(agent="one"), dialogs)
+        second = asyncio.create_task(dialogs.approve(COMMAND.but(agent="two", what="make all")))
+        await type_text(pilot, "wh")
+        first.cancel()
+        await until(pilot, lambda: "two: Run this command?" in screen_text(app))
+        await pilot.press("y")
+        await until(pilot, lambda: app.chat.prompt.text == "why")
+        assert not second.done() and "Tab answers" in screen_text(app)
+        second.cancel()
+
+
+def test_a_list_of_calls_hides_nothing() -> None:
+    files = [{"path": f"src/a_long_name_of_a_module_{n}.py"} for n in range(9)]
+    calls = (
+        BatchedCall(call_id="1", tool="mcp__db__query", arguments={"note": "fine " * 60, "sql": "drop table users"}),
+        BatchedCall(call_id="2", tool="edit_files", arguments={"files": files}),
+        BatchedCall(call_id="3", tool="run_command", arguments={"command": f"touch ok{' ' * 5_000}; make"}),
+    )
+    panel = rest_panel(COMMAND.but(rest=calls, of=4))
+    assert panel.title == "Allow these 4 calls?" and panel.text.count("\n") == 3
+    for text in (panel.text, panel.whole):
+        assert "sql: drop table users" in text and "a_long_name_of_a_module_8.py" in text
+        assert "touch ok ⟨5,000 blanks⟩ ; make" in text
+
+
 SEVERAL = ModelQuestion(question="Which ones?", options=("red", "green", "blue"), multiple=True)
 
 
@@ -287,7 +346,7 @@ async def test_rules_are_listed_with_their_file_added_and_revoked(home: Path, pr
         app.run_command("approvals", "")
         await until(pilot, lambda: "deny   Bash(curl:*)" in screen_text(app))
         await pilot.press("d")
-        await until(pilot, lambda: "Edit it there" in screen_text(app))
+        await until(pilot, lambda: "Edit it there" in " ".join(screen_text(app).replace("│", " ").split()))
         await pilot.press("a")
         await until(pilot, lambda: "Add a rule" in screen_text(app))
         await type_text(pilot, "nonsense\n")
