@@ -39,6 +39,7 @@ class PromptStatus:
         self._way_to = shortcut_for
         self._skipped = 0
         """Frames of the spinner since the last that was drawn."""
+        self._streams = False
         self._timer: Timer | None = None
         self._busy = False
         self._busy_since = 0.0
@@ -130,7 +131,8 @@ class PromptStatus:
 
     def _tick(self) -> None:
         """Draw the next frame of the spinner; two a second while a reply arrives, which moves by itself."""
-        self._skipped = (self._skipped + 1) % SKIPPED if self._activity.is_streaming(time.monotonic()) else 0
+        streamed, self._streams = self._streams, self._activity.is_streaming(time.monotonic())
+        self._skipped = (self._skipped + 1) % SKIPPED if streamed and self._streams else 0  # the first one is drawn
         if not self._skipped:
             self._draw()
 

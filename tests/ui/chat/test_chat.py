@@ -56,7 +56,7 @@ async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provi
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "talk\n")
         await until(pilot, lambda: "word word" in transcript_text(app))
-        assert "Esc stop" in screen_text(app) and "answering" in screen_text(app)
+        await until(pilot, lambda: "Esc stop" in screen_text(app) and "answering" in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: app.controller.idle)
         await until(pilot, lambda: "Stopped. Partial reply kept." in screen_text(app))
