@@ -281,7 +281,7 @@ class ScrollViewInternals(ScrollView):
 class LeanCompositor(Compositor):
     """Draws only the widgets and rows that are seen in the parts of the screen to draw; Textual draws all of them.
 
-    Every new widget gets its Resize: Textual forgets it where a position is looked up between mount and layout.
+    Every new widget gets its Resize: Textual sends none if a position is looked up between mount and layout.
     """
 
     parts: tuple[Region, ...] = ()

@@ -202,7 +202,7 @@ class _GuardedStream(StreamedResponse):
     async def stop_reading(self) -> None:
         """Close what reads the inner stream, also if the reader of this one stopped between two events."""
         if isinstance(self._event_iterator, AsyncGenerator):
-            with suppress(RuntimeError):  # who reads it is being stopped, too
+            with suppress(RuntimeError):  # its reader is being stopped, too
                 await self._event_iterator.aclose()
 
     async def _bounded(self) -> AsyncIterator[ModelResponseStreamEvent]:

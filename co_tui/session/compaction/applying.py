@@ -169,7 +169,7 @@ async def _after(history: GovernedHistory, measured: Measured, done: Replacement
 
 
 def _with_parts(fact: CompactionComplete, measured: Measured, done: Replacement, after: Reading) -> CompactionComplete:
-    """With the parts that the tokens afterwards consist of."""
+    """Add the parts that make up the tokens afterwards."""
     said = (text for each in fact.replacement for kind in (RULES, QUOTES) for text in quoted_in(each, kind))
     quoted = sum(map(estimate_text, said))
     new = max(quoted, sum(map(estimate_message, done.messages)))

@@ -161,7 +161,7 @@ def rest_panel(question: ApprovalQuestion) -> Question:
             f"{tool_label(tool)}\n{inert(_without_gaps(argument_lines(json.dumps(given))))}" for tool, given, _ in calls
         ),
         choices=Choices((Choice(REST, "Allow all of them once"), Choice("n", "Back", same_row=True))),
-        below=(f"{counted(others, 'more call')} {verb} asked about one by one.",) if others else (),
+        below=(f"{counted(others, 'more call')} {verb} asked about separately.",) if others else (),
         opens=True,
         unoffered=ANSWER_LETTERS,
     )
@@ -170,11 +170,11 @@ def rest_panel(question: ApprovalQuestion) -> Question:
 def _listed(tool: str, arguments: Json, what: str) -> str:
     line = what or (str(arguments.get("command", "")) if tool in COMMAND_TOOLS else "")
     paths = ", ".join(dict.fromkeys(changed_paths(tool, arguments)))
-    shown = " ⏎ ".join(line.splitlines()) or paths or argument_line(arguments)
+    shown = " ⏎ ".join(line.splitlines()) or paths or _argument_line(arguments)
     return inert(_without_gaps(f"{tool_label(tool)}  {shown}"))
 
 
-def argument_line(arguments: Json) -> str:
+def _argument_line(arguments: Json) -> str:
     """All arguments in one line, none of them shortened."""
     return " · ".join(f"{name}: {' '.join(text_of(value).split())}" for name, value in arguments.items())
 

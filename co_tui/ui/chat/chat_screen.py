@@ -304,7 +304,7 @@ class ChatScreen(ChatRequests):
     @property
     def _esc_stops(self) -> bool:
         """Whether Esc stops the turn: where the focus is now, nothing else gets it first."""
-        return not self.has_something_to_close and not self.questions.get_keys
+        return not self.has_something_to_close and not self.questions.has_focus
 
     # User actions
 

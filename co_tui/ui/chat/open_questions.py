@@ -63,7 +63,7 @@ class Questions:
         return next((panel for panel in self._panels if panel.has_focus), None)
 
     @property
-    def get_keys(self) -> bool:
+    def has_focus(self) -> bool:
         """Whether a question or its field has the focus."""
         return any(panel.has_focus_within for panel in self._panels)
 

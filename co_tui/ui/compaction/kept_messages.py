@@ -14,7 +14,7 @@ from co_tui.ui.dialogs.choose_message import LINE_CHARS, first_piece, text_of_al
 
 KEPT_WHOLE: Final = "Kept whole"
 QUOTED: Final = "Quoted from what was replaced"
-BROUGHT_BACK: Final = "Brought back since, as it bears on the newest step"
+BROUGHT_BACK: Final = "Brought back later, for the current step"
 WHY_COLUMNS, ROLE_COLUMNS = 14, 9
 LEAST_TEXT_COLUMNS: Final = 20
 SOURCE_CHARS: Final = 60
@@ -51,13 +51,13 @@ class KeptRow(NamedTuple):
 def figures_after(fact: CompactionComplete) -> list[str]:
     """The account of a compaction: messages, then tokens, each as a sum."""
     sums = [f"{fact.account}, {fact.post_messages:,} after", f"{fact.pre_tokens:,} → {fact.post_tokens:,} tokens"]
-    if parts := fact.kept_tokens + fact.summary_tokens + fact.quoted_tokens:
-        assert parts + fact.fixed_tokens == fact.post_tokens
+    parts = fact.kept_tokens + fact.summary_tokens + fact.quoted_tokens
+    if parts and parts + fact.fixed_tokens == fact.post_tokens:  # older logs have no parts, and any log may be damaged
         sums[1] += (
             f" = {fact.kept_tokens:,} kept + {fact.summary_tokens:,} summary + {fact.quoted_tokens:,} quotes"
             f" + {fact.fixed_tokens:,} instructions and tools"
         )
-    return [*sums, f"{fact.in_all}: earlier summaries stood for others"] if fact.in_all else sums
+    return [*sums, f"{fact.in_all}, counting what earlier summaries replaced"] if fact.in_all else sums
 
 
 def kept_rows(event: Event, state: SessionState) -> list[KeptRow]:

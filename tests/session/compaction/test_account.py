@@ -146,3 +146,9 @@ async def end(turn: Turn, session: Session, store: SqliteStore) -> None:
                 return
             if done.success:
                 await check_now(session, store)
+
+
+def test_parts_that_do_not_add_up_are_not_shown() -> None:
+    fact = CompactionComplete(success=True, pre_tokens=90, post_tokens=40, kept_tokens=30, fixed_tokens=10)
+    assert figures_after(fact)[1].startswith("90 → 40 tokens = 30 kept + ")
+    assert figures_after(fact.but(fixed_tokens=11))[1] == "90 → 40 tokens"
