@@ -1,7 +1,6 @@
 """The app: launch, opening long sessions, keys while text streams, tokens on the screen."""
 
 import asyncio
-import subprocess
 import sys
 import tempfile
 import time
@@ -9,9 +8,11 @@ from pathlib import Path
 
 from co_tui.events import Event, StreamDelta
 from co_tui.ui.app import CoTui
+from tests.benchmarks.app_in_terminal import AppInTerminal
 from tests.benchmarks.figures import median, percentile, print_table
 from tests.benchmarks.latency import MIXED, SIZES, frame, keys, stored
 from tests.benchmarks.terminal import BARE_APP, Launched, launch_to_echo, run_to_end
+from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for
 
 LAUNCHES = 9
@@ -33,7 +34,7 @@ def main() -> None:
             print()
         print_table(asyncio.run(_streaming(homes[10])))
         print()
-        print_table(_memory())
+        print_table(_memory(Path(folder) / "memory"))
 
 
 def _launching(folder: Path, homes: dict[int, Path]) -> list[tuple[str, str]]:
@@ -151,15 +152,19 @@ async def _streaming(home: Path) -> list[tuple[str, str]]:
     return rows
 
 
-def _memory() -> list[tuple[str, str]]:
-    code = (
-        "rss = lambda: open('/proc/self/status').read().partition('VmRSS:')[2].split()[0];"
-        "import co_tui.ui.app; before = rss();"
-        "import co_tui.session.session, pydantic_ai.models.openai; print(before, rss())"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    before, after = (int(part) / 1024 for part in done.stdout.split())
-    return [("memory before the engine loads", f"{before:.0f} MB"), ("and after", f"{after:.0f} MB")]
+def _memory(folder: Path) -> list[tuple[str, str]]:
+    """Of the app in a terminal."""
+    provider, rows = Provider(), []
+    folder.mkdir()
+    with provider.serving(), AppInTerminal(provider.url, folder) as app:
+        rows.append(("memory at the first screen", f"{app.resident_mb:.0f} MB"))
+        app.read_until_idle()
+        rows.append(("  with the engine", f"{app.resident_mb:.0f} MB"))
+        provider.script = [Reply(text="It is DONE.")]
+        app.ask("hello", "DONE")
+        app.read_until_idle()
+        rows.append(("  after a turn", f"{app.resident_mb:.0f} MB"))
+    return rows
 
 
 def _spread(values: list[float]) -> str:

@@ -5,33 +5,23 @@ memory, and processor time a turn.
 """
 
 import asyncio
-import fcntl
 import json
-import os
-import pty
 import random
-import select
-import signal
-import struct
-import sys
 import tempfile
-import termios
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from pydantic_ai.messages import ModelMessage, ToolReturnPart
 from pydantic_ai.models.function import DeltaToolCall
 
 from co_tui.session.memory_relief import give_back, resident_mb
 from co_tui.session.session import Session
+from tests.benchmarks.app_in_terminal import AppInTerminal
 from tests.benchmarks.ledger import WORDS
-from tests.benchmarks.terminal import COLOUR_ANSWER, COLOUR_QUERY
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.provider import Provider, Reply
-from tests.support.waiting import PATIENCE_S
 
 TURNS = 2_000
 MARKS = (20, 100, 500, 1_000, 2_000)
@@ -42,67 +32,12 @@ MEASURED = 20
 WINDOW_TOKENS = 60_000
 FILES, LINES = 200, 60
 """What the calls read, a file each: about 3 kB."""
-READY = b"Write a message"
 PROMPT = "Question {n}: what does function_{n} in src/module_{n}.py do when its argument is empty?"
 REPLY = (
     "## Part {n}\n\nThe function in `src/module_{n}.py` returns early, as **the tests** say. "
     + "It reads the file, then it writes what changed. " * 8
     + "\n\n- one\n- two\n\n```python\ndef f(x):\n    return x + {n}\n```\n\nDone-{n}-."
 )
-
-
-class AppInTerminal:
-    """`co-tui` with a scripted provider, in a pseudo terminal that is read."""
-
-    def __init__(self, url: str, folder: Path) -> None:
-        environ = {
-            **os.environ,
-            "OPENAI_BASE_URL": url,
-            "OPENAI_API_KEY": "none",
-            "CO_TUI_MODEL": "openai-chat:scripted",
-            "CO_TUI_HOME": str(folder / "home"),
-            "TERM": "xterm-256color",
-            "PYTHONPATH": str(Path.cwd()),
-        }
-        self._process, self._terminal = pty.fork()
-        if self._process == 0:
-            os.chdir(folder)
-            os.execvpe(sys.executable, [sys.executable, "-m", "co_tui"], environ)
-        fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-
-    def __enter__(self) -> Self:
-        self._read_until(READY)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        os.kill(self._process, signal.SIGKILL)
-        os.waitpid(self._process, 0)
-        os.close(self._terminal)
-
-    def turn(self, number: int) -> None:
-        os.write(self._terminal, PROMPT.format(n=number).encode() + b"\r")
-        self._read_until(f"Done-{number}-".encode())
-
-    @property
-    def processor_s(self) -> float:
-        fields = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    @property
-    def resident_mb(self) -> float:
-        status = Path(f"/proc/{self._process}/status").read_text()
-        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
-
-    def _read_until(self, text: bytes) -> None:
-        latest, seen = time.monotonic() + PATIENCE_S, b""
-        while text not in seen:
-            if time.monotonic() > latest:
-                raise TimeoutError(f"{text!r} did not appear")
-            if select.select([self._terminal], [], [], 0.05)[0]:
-                piece = os.read(self._terminal, 65_536)
-                seen = seen[-len(text) :] + piece
-                if COLOUR_QUERY in piece:
-                    os.write(self._terminal, COLOUR_ANSWER)
 
 
 class Figures:
@@ -182,7 +117,7 @@ def app(folder: Path) -> None:
             call = ("read_file", json.dumps({"path": f"src/module_{turn % FILES}.py"}))
             reply = Reply(text=REPLY.format(n=turn), prompt_tokens=-1)
             provider.script = [Reply(text="I read it.", tool=call, prompt_tokens=-1), reply]
-            app.turn(turn)
+            app.ask(PROMPT.format(n=turn), f"Done-{turn}-")
             provider.requests.clear()
             if figures.is_mark(turn):
                 figures.after(turn, app.resident_mb, app.processor_s)

@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple, Protocol
 
+from tests.benchmarks.app_in_terminal import AppInTerminal
 from tests.benchmarks.figures import print_table
-from tests.benchmarks.streaming.app_in_terminal import AppInTerminal
 from tests.benchmarks.streaming.replies import KINDS, Wanted
 
 CHUNKS: Final = 3_000
@@ -45,6 +45,16 @@ class Client:
         assert self.process.stdin is not None and self.process.stdout is not None
         print(json.dumps(wanted), file=self.process.stdin, flush=True)
         return float(self.process.stdout.readline())
+
+
+class App(AppInTerminal):
+    """The whole app."""
+
+    def seconds_for(self, wanted: Wanted) -> float:
+        start = self.processor_s
+        self.ask(wanted.prompt, wanted.last_word)
+        self.read_until_idle()
+        return self.processor_s - start
 
 
 class Cost(NamedTuple):
@@ -82,7 +92,7 @@ def _median_cost(part: str, url: str, wanted: Wanted, load: int, rounds: int) ->
         floor = ends.enter_context(_client("library", url))
         if part == "app":
             folder = Path(ends.enter_context(tempfile.TemporaryDirectory()))
-            reader: Reader = ends.enter_context(AppInTerminal(url, folder))
+            reader: Reader = ends.enter_context(App(url, folder))
         else:
             reader = ends.enter_context(_client(part, url))
         _cost(floor, reader, Wanted(wanted.kind, WARM_UP))

@@ -1,4 +1,4 @@
-"""The whole app in a pseudo terminal that is read, and the processor time it takes."""
+"""The whole app in a pseudo terminal that is read, with the memory and processor time it takes."""
 
 import fcntl
 import os
@@ -13,7 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.benchmarks.streaming.replies import Wanted
 from tests.benchmarks.terminal import COLOUR_ANSWER, COLOUR_QUERY
 from tests.support.waiting import PATIENCE_S
 
@@ -65,13 +64,27 @@ class AppInTerminal:
     def process(self) -> int:
         return self._process
 
-    def seconds_for(self, wanted: Wanted) -> float:
-        """The processor time from the prompt until the reply is on the screen and the app is idle again."""
-        start = self._ticks()
-        os.write(self._terminal, wanted.prompt.encode() + b"\r")
-        self._read_until(wanted.last_word.encode())
-        self._read_until_idle()
-        return (self._ticks() - start) / os.sysconf("SC_CLK_TCK")
+    @property
+    def resident_mb(self) -> float:
+        status = Path(f"/proc/{self._process}/status").read_text()
+        return int(status.partition("VmRSS:")[2].split()[0]) / 1024
+
+    @property
+    def processor_s(self) -> float:
+        return self._ticks() / os.sysconf("SC_CLK_TCK")
+
+    def ask(self, prompt: str, last_word: str) -> None:
+        """Send a prompt, and read until the last word of the reply is on the screen."""
+        os.write(self._terminal, prompt.encode() + b"\r")
+        self._read_until(last_word.encode())
+
+    def read_until_idle(self) -> None:
+        while True:
+            before, until = self._ticks(), time.monotonic() + QUIET_S
+            while (left := until - time.monotonic()) > 0:
+                self._read(left)
+            if self._ticks() - before <= QUIET_TICKS:
+                return
 
     def _ticks(self) -> int:
         """User and system time of all its threads."""
@@ -93,11 +106,3 @@ class AppInTerminal:
             if time.monotonic() > latest:
                 raise TimeoutError(f"{text!r} did not appear")
             seen = seen[-len(text) :] + self._read(0.05)
-
-    def _read_until_idle(self) -> None:
-        while True:
-            before, until = self._ticks(), time.monotonic() + QUIET_S
-            while (left := until - time.monotonic()) > 0:
-                self._read(left)
-            if self._ticks() - before <= QUIET_TICKS:
-                return
