@@ -13,7 +13,7 @@ from co_tui.store.store_errors import SessionAbandoned, SessionBusy, SessionNotF
 from co_tui.store.sync.server import server as server_module
 from co_tui.store.sync.server import server_rows
 from co_tui.store.sync.server.others_sessions import OthersSessions
-from co_tui.store.sync.server.server import Connection
+from co_tui.store.sync.server.server import Connection, Server
 from tests.store.test_contract import said
 from tests.support.cut_connections import CutConnections, cut_connections
 from tests.support.forked import forked
@@ -116,6 +116,23 @@ def test_the_next_process_pushes_what_a_killed_one_left(
         laptop.settle()
     desktop.settle()
     assert desktop.said("s")[1:] == ["said before the kill"]
+
+
+def test_a_process_that_ends_before_the_server_answers_still_pushes_what_was_left(
+    server: PostgresServer, database: str, home: Path, desktop: Machine
+) -> None:
+    with Machine(home / "laptop", "postgresql://me@localhost:1/db") as laptop:
+        begun(laptop, "old", "said while it was away")
+    with Machine(home / "laptop", server.url(database)) as laptop:
+
+        def late() -> Server:
+            wait_until(lambda: laptop.sync._is_closing)
+            return Server(server.url(database))
+
+        laptop.sync._make = late
+        begun(laptop, "new", "said in a hurry")
+    desktop.settle()
+    assert desktop.said("old")[1:] == ["said while it was away"] and desktop.said("new")[1:] == ["said in a hurry"]
 
 
 def _say_and_die(home: Path) -> None:

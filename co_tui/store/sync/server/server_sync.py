@@ -256,8 +256,11 @@ class ServerSync:
         assert rounds is not None
         self._asks.answer(connection, self.server)
         every_s = FULL_S if link.can_notify else RENEW_S
-        if not self._is_closing and time.monotonic() - self._compared > every_s:
-            self._compare(connection, between=lambda: self._asks.answer(connection, self.server))
+        if time.monotonic() - self._compared > every_s:
+            if self._is_closing:
+                self._push_the_rest()
+            else:
+                self._compare(connection, between=lambda: self._asks.answer(connection, self.server))
         with self._gate:
             changed, self._changed = self._changed, set()
         try:
@@ -278,6 +281,14 @@ class ServerSync:
         assert self._rounds is not None
         for _ in self._rounds.full(connection):
             between()
+        self._compared = time.monotonic()
+
+    def _push_the_rest(self) -> None:
+        """Push what an earlier process left unpushed, although there is no time left to pull."""
+        with self._store.reading() as reading:
+            unpushed = reading.unpushed(self._key)
+        with self._gate:
+            self._changed |= {*unpushed}
         self._compared = time.monotonic()
 
     def _arrive(self, link: "Link", connection: "Connection") -> None:
