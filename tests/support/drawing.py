@@ -2,7 +2,7 @@
 
 Without a terminal Textual draws every change and throws the result away, which took half of the time of the tests of
 the screen. Each screen above the chat is still drawn once as it opens; every screen is drawn whenever a test looks at
-it (`screen_text`, a picture), and the one that is open before the app is left. A long run draws every change.
+it (`screen_text`, a picture), and before the app is left if it never did. A long run draws every change.
 """
 
 from typing import Any

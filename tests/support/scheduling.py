@@ -3,6 +3,9 @@
 `--dist loadgroup` would do it, were it not for how pytest 9.2 makes the names of tests: their groups are not seen.
 """
 
+from functools import cache
+from pathlib import Path
+
 from xdist.scheduler import LoadScopeScheduling
 
 TOGETHER = {
@@ -24,4 +27,11 @@ class Scheduling(LoadScopeScheduling):
     """Gives one test after the other to a free process."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return TOGETHER.get(nodeid.partition("::")[0], nodeid)
+        file = nodeid.partition("::")[0]
+        return TOGETHER.get(file) or (file if _shares_fixtures(file) else nodeid)
+
+
+@cache
+def _shares_fixtures(file: str) -> bool:
+    """Whether its tests use something that is made once for all of them."""
+    return 'scope="module"' in Path(file).read_text(encoding="utf-8")

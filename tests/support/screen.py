@@ -21,6 +21,7 @@ from tests.support import waiting
 from tests.support.provider import Provider
 from tests.support.waiting import PATIENCE_S
 
+_LOOKED_AT = "_looked_at"
 POLL_S = 0.02
 """Many conditions draw the whole screen: asked more often, they would take the app's time."""
 
@@ -61,7 +62,8 @@ async def running(
                 pilot, lambda: app.controller.backend.ready and (not app.controller.opening or question_shown(app))
             )
         yield app, pilot
-        screen_text(app)  # changes are not drawn until they are looked at
+        if not hasattr(app, _LOOKED_AT):  # changes are not drawn until they are looked at
+            screen_text(app)
         await app.action_quit()
     assert failing or not app.failures, app.failures
 
@@ -127,6 +129,7 @@ def transcript_text(app: CoTui) -> str:
 
 def screen_text(app: CoTui) -> str:
     """What a person sees, line by line."""
+    setattr(app, _LOOKED_AT, True)
     strips = app.screen._compositor.render_strips(app.size)
     return "\n".join(strip.text.rstrip() for strip in strips)
 
