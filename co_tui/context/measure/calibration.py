@@ -4,10 +4,13 @@
 
 Two reports at different levels determine both. The lowest report and the one farthest above it are kept: the
 overhead shows best in a short request, the ratio over the longest span.
+
+Instructions and tools are learned from the first report alone, so that their count does not change with the
+conversation.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 RATIO_RANGE = (0.2, 6.0)
 LIKELY_RATIO = 3.0
@@ -75,6 +78,8 @@ class Calibration(NamedTuple):
     """Our estimate of the instructions and tools in each of these requests."""
     grown: bool = True
     """Whether each request only extended the one before."""
+    fixed_part: tuple[float, float] | None = None
+    """Ratio and overhead of instructions and tools; None until a report."""
 
     def is_credible(self, report: Point, counted: int = 0) -> bool:
         """Whether a report is plausible, given `counted` tokens known exactly; providers may report anything."""
@@ -90,23 +95,36 @@ class Calibration(NamedTuple):
     def with_report(self, report: Point, fixed: int = 0, *, continues: bool = True) -> "Calibration":
         """With one more credible report. `continues`: its request extended the one before."""
         if self.lowest is None or self.farthest is None:
-            return self._replace(lowest=report, farthest=report, last=report, fixed=fixed)
+            first = self._replace(lowest=report, farthest=report, last=report, fixed=fixed)
+            return first._with_fixed_part(report)
         if fixed != self.fixed:
             # The overhead has changed; only the ratio still applies.
             line, weight = self.line(), min(SOUND_SPAN_TOKENS, self.learned_span_tokens)
             prior, constant = round(line.slope, PRIOR_DIGITS), round(line.overhead, CONSTANT_DIGITS)
-            return Calibration(prior, True, weight, constant, self.margin).with_report(report, fixed)
+            changed = Calibration(prior, True, weight, constant, self.margin, fixed_part=self.fixed_part)
+            return changed.with_report(report, fixed)
         lowest, farthest = self.lowest, self.farthest
         if report.estimate < lowest.estimate:
             lowest = report
         # Prefer the newer of two similar spans: the kind of text changes over time.
         elif report.estimate - lowest.estimate >= (farthest.estimate - lowest.estimate) / 2:
             farthest = report
-        return self._replace(lowest=lowest, farthest=farthest, last=report, grown=self.grown and continues)
+        further = self._replace(lowest=lowest, farthest=farthest, last=report, grown=self.grown and continues)
+        return further._with_fixed_part(report)
+
+    def _with_fixed_part(self, report: Point) -> "Calibration":
+        """Learn how instructions and tools are counted, once; again only from a report of fewer tokens than that."""
+        known = self.fixed_part
+        if known is not None and report.tokens >= known[0] * self.fixed + known[1]:
+            return self
+        line = self._from_one(report) if known is None else self.line()
+        return self._replace(fixed_part=(round(line.ratio, PRIOR_DIGITS), round(line.overhead, CONSTANT_DIGITS)))
 
     def refused(self, report: Point, fixed: int = 0) -> "Calibration":
         """With the count of a refused request, which may include room for the reply: used until the next report."""
-        return self._replace(last=report) if self.lowest is not None else self.with_report(report, fixed)
+        if self.lowest is not None:
+            return self._replace(last=report)
+        return self.with_report(report, fixed)._replace(fixed_part=self.fixed_part)
 
     @property
     def span_tokens(self) -> int:
@@ -163,7 +181,8 @@ class Calibration(NamedTuple):
             else {}
         )
         points = {"lowest": list(self.lowest), "farthest": list(self.farthest), "last": list(self.last)}
-        return {**points, "fixed": self.fixed, "grown": self.grown, **prior}
+        part = {"fixed_part": list(self.fixed_part)} if self.fixed_part is not None else {}
+        return {**points, "fixed": self.fixed, "grown": self.grown, **prior, **part}
 
     def restored(self, stored: Mapping[str, Any]) -> "Calibration":
         """Continue from the output of `as_json`; invalid data is ignored."""
@@ -176,7 +195,8 @@ class Calibration(NamedTuple):
         if prior is not None:
             learnt = self._replace(prior=prior[0], known=True, weight_tokens=int(prior[1]), constant=prior[2])
         grown = stored.get("grown") is True
-        return learnt._replace(lowest=lowest, farthest=farthest, last=last, fixed=fixed, grown=grown)
+        part = _fixed_part(stored.get("fixed_part"))
+        return learnt._replace(lowest=lowest, farthest=farthest, last=last, fixed=fixed, grown=grown, fixed_part=part)
 
 
 def _point(stored: object) -> Point | None:
@@ -186,9 +206,17 @@ def _point(stored: object) -> Point | None:
 
 
 def _prior(stored: object) -> tuple[float, float, float] | None:
-    if isinstance(stored, Sequence) and len(stored) == 3 and all(type(each) in (int, float) for each in stored):
+    if _are_numbers(stored, 3):
         return _within_range(stored[0]), min(SOUND_SPAN_TOKENS, max(0, stored[1])), stored[2]
     return None
+
+
+def _fixed_part(stored: object) -> tuple[float, float] | None:
+    return (_within_range(stored[0]), float(stored[1])) if _are_numbers(stored, 2) else None
+
+
+def _are_numbers(stored: object, count: int) -> TypeGuard[Sequence[float]]:
+    return isinstance(stored, Sequence) and len(stored) == count and all(type(each) in (int, float) for each in stored)
 
 
 def _within_range(ratio: float) -> float:

@@ -243,8 +243,7 @@ class MeterState(NamedTuple):
         system, tools = self._fixed_tokens(level.system + fixed.system, fixed.estimate - fixed.system)
         if growth is None:
             whole = level.plus(fixed)
-            least = system + tools if not messages else 0.0
-            total = max(least, self.scaled(whole) + line.overhead)
+            total = max(system + tools, self.scaled(whole) + line.overhead)
             doubt = (line.slope_at_most - line.slope) * whole.estimate
             by_provider = False
         else:
@@ -274,8 +273,9 @@ class MeterState(NamedTuple):
         return growth.report.input_tokens + back + slope * added.estimate + added.exact
 
     def _fixed_tokens(self, system_estimate: int, tools_estimate: int) -> tuple[float, float]:
-        """System parts and tools. Overhead counts as system prompt; an overestimate reduces both."""
-        ratio, overhead = self.line.ratio, self.line.overhead
+        """System parts and tools, as learned from the first report. Overhead counts as system prompt; an overestimate
+        reduces both."""
+        ratio, overhead = self.calibration.fixed_part or (self.line.ratio, self.line.overhead)
         system, tools = ratio * system_estimate, ratio * tools_estimate
         if overhead >= 0:
             return system + overhead, tools

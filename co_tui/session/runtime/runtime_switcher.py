@@ -25,12 +25,13 @@ MUCH_MORE = 1.1
 
 
 class WindowTooSmall(Exception):
-    """The conversation does not fit the window of the model to switch to."""
+    """The context may not fit the window of the model to switch to; `tokens` is its size as the gauge shows it."""
 
     def __init__(self, model: str, tokens: int, window_tokens: int) -> None:
-        super().__init__(
-            f"The conversation has {tokens:,} tokens, the window of {model} only {window_tokens:,}. Compact first."
-        )
+        window = f"the window of {model} only {window_tokens:,}"
+        if tokens <= window_tokens:
+            window = f"{model} may count more, and its window is {window_tokens:,}"
+        super().__init__(f"The context has {tokens:,} tokens; {window}. Compact first.")
 
 
 class RuntimeSwitcher:
@@ -75,10 +76,12 @@ class RuntimeSwitcher:
         try:
             window = await self._environment.window(model_handle)
             # In the new model's tokens.
-            measured = await self._made_for(model_handle, window).history.measure()
-            if self._is_too_long(measured.reading.most_tokens, window):
+            reading = (await self._made_for(model_handle, window).history.measure()).reading
+            if self._is_too_long(reading.most_tokens, window):
                 if not compact:
-                    raise WindowTooSmall(model_handle.name, measured.reading.most_tokens, window.tokens)
+                    shown = self.runtime.history.usage
+                    tokens = shown.current_tokens if shown is not None else reading.current_tokens
+                    raise WindowTooSmall(model_handle.name, tokens, window.tokens)
                 await self._make_fit(window)
         except BaseException:
             await model_handle.close()

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.tools import ToolDefinition
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.context.measure.calibration import Calibration, Point
@@ -86,6 +87,42 @@ def test_after_two_replies_it_is_within_a_twentieth(ratio: float, overhead: int,
         reading = talk.meter.read(talk.history, SCAFFOLD, WINDOW)
         fixed.append(reading.system_tokens)
     assert not fixed or max(fixed) <= 1.1 * min(fixed) + WHOLE_NUMBERS
+
+
+FACTORS = st.floats(0.5, 2.5)
+"""How many times our estimate a provider counts a kind of text."""
+TOOL = ToolDefinition(name="read", description="Read a file of this folder. " * 30)
+
+
+class Kinds(Conversation):
+    """A provider that counts instructions, tools and what is said each in its own way."""
+
+    def __init__(self, instructions: float, tools: float, said: float) -> None:
+        super().__init__(said, 0)
+        self.scaffold = Scaffold(instructions=SCAFFOLD.instructions, tools=[TOOL])
+        self.fixed = instructions * self.scaffold.instructions_tokens + tools * self.scaffold.tools_tokens
+
+    def true_tokens(self) -> int:
+        return round(self.fixed + self.ratio * sum(map(estimate_message, self.history)))
+
+
+@given(instructions=FACTORS, tools=FACTORS, said=FACTORS, steps=st.lists(turns | changes, min_size=1, max_size=25))
+def test_constant_instructions_and_tools_read_constant(
+    instructions: float, tools: float, said: float, steps: list[tuple[str, int]]
+) -> None:
+    """However a provider counts: the fixed part is learned from the first reply, and then only the rest changes."""
+    talk = Kinds(instructions, tools, said)
+    _, tokens = talk.turn(15)
+    first = talk.meter.read(talk.history, talk.scaffold, WINDOW)
+    assert abs(first.fixed_tokens - talk.fixed) <= tokens - talk.fixed + 0.1 * talk.fixed
+    for what, number in steps:
+        if what == "turn":
+            talk.turn(number)
+        elif what != "switch tools":
+            talk.change(what, number)
+        reading = talk.meter.read(talk.history, talk.scaffold, WINDOW)
+        assert reading.system_tokens == first.system_tokens
+        assert reading.tool_definition_tokens == first.tool_definition_tokens
 
 
 @given(reports=st.lists(st.integers(1, 2_000_000), max_size=20), words=st.lists(st.integers(1, 3_000), min_size=20))

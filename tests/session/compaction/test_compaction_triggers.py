@@ -37,9 +37,10 @@ async def test_switching_to_a_smaller_window_asks_then_compacts_with_the_old_mod
         environment.open_model = lambda name: opens[name](name)
         session = await Session.start(environment, MODEL)
         await fill(session, 12)
-        with pytest.raises(WindowTooSmall, match="Compact first"):
+        with pytest.raises(WindowTooSmall, match="Compact first") as asked:
             await session.switcher.switch_model("openai-chat:small")
-        assert session.state.model == MODEL
+        assert session.state.model == MODEL and session.state.usage is not None
+        assert f"The context has {session.state.usage.current_tokens:,} tokens" in str(asked.value), "as on the gauge"
         await session.switcher.switch_model("openai-chat:small", compact=True)
         done = compactions(session.state)[-1]
         assert done.trigger == "model_switch" and done.summarised_by == MODEL
