@@ -52,7 +52,7 @@ class SlashCommand(NamedTuple):
     def key_help(self) -> str:
         """What its key does: without the part about its arguments, which a key cannot give."""
         what, _, more = self.help.partition(";")
-        return what if self.arguments and self.arguments.strip("[]") in more else self.help
+        return what if any(word.strip("[]") in more for word in self.arguments.split()) else self.help
 
     @property
     def letter_name(self) -> str:
@@ -112,8 +112,8 @@ COMMANDS: Final = (
     SlashCommand(
         "compact",
         "conversation",
-        "Summarise older messages; FOCUS says what to keep",
-        "[FOCUS]",
+        "Summarise older messages; FOCUS says what to keep, --deep keeps only the newest step",
+        "[--deep] [FOCUS]",
         key="f5",
         letter="c",
         label="Compact",

@@ -206,6 +206,7 @@ COMMANDS: Final = (
         (
             _ID,
             _option("--focus", default="", metavar="TEXT", help="what the summary should keep"),
+            _flag("--deep", "keep only the newest step, and a shorter summary"),
             *MODEL_OPTIONS,
             _JSON,
         ),

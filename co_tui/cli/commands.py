@@ -130,7 +130,7 @@ def _compact(call: CommandCall) -> int:
     opening = _session_opening(stored_session(call.options.id, call.context, call.cwd), call)
     from co_tui.headless.compact_command import compact
 
-    return compact(opening, focus=call.options.focus, json=call.options.json)
+    return compact(opening, focus=call.options.focus, deep=call.options.deep, json=call.options.json)
 
 
 @command("subconscious")

@@ -10,12 +10,12 @@ from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 
 
-def compact(opening: SessionOpening, *, focus: str, json: bool) -> int:
+def compact(opening: SessionOpening, *, focus: str, deep: bool, json: bool) -> int:
     """Returns the exit code; the outcome is reported in a sentence, or as events."""
 
     async def work(session: Session) -> int:
         try:
-            done = await session.compact(focus)
+            done = await session.compact(focus, deep=deep)
         except CompactionRefused as refused:
             say(str(refused))
             return FAILED

@@ -216,8 +216,8 @@ class RunningWork:
         if not self._leaving:
             await self._switcher.report_missed()
 
-    async def compact(self, focus: str, upto: Ref | None) -> CompactionComplete:
-        return await self._compactor.compact(self._runtime.compactable, focus=focus, upto=upto)
+    async def compact(self, focus: str, upto: Ref | None, deep: bool) -> CompactionComplete:
+        return await self._compactor.compact(self._runtime.compactable, focus=focus, upto=upto, deep=deep)
 
     async def ask_pending(self) -> Outcome | None:
         # A waiting prompt takes the place of the answers.

@@ -24,6 +24,7 @@ from co_tui.session.board.board_process import update_in_background
 from co_tui.session.board.board_update import UpdatedBoard
 from co_tui.session.claiming import release
 from co_tui.session.compaction.compactor import CompactionRefused
+from co_tui.session.compaction.forecast import Forecast
 from co_tui.session.environment import Environment
 from co_tui.session.file_references import NamedFile
 from co_tui.session.forking import fork_session
@@ -273,12 +274,16 @@ class Session:
             QueueChanged(prompts=tuple(prompt.text for prompt in waiting), held=sum(prompt.held for prompt in waiting))
         )
 
-    async def compact(self, focus: str = "", upto: Ref | None = None) -> CompactionComplete:
+    async def compact(self, focus: str = "", upto: Ref | None = None, *, deep: bool = False) -> CompactionComplete:
         """Compact the conversation now, or when the running turn ends. Raises `CompactionRefused`."""
         if self._compactor.running:
             raise CompactionRefused("A compaction is already running.")
-        done: CompactionComplete = await self._work.in_order(partial(self._work.compact, focus, upto))
+        done: CompactionComplete = await self._work.in_order(partial(self._work.compact, focus, upto, deep))
         return done
+
+    async def forecast(self, *, deep: bool = False) -> Forecast:
+        """What compacting now would free. Raises `CompactionRefused` if that is nothing."""
+        return await self._compactor.forecast(self._runtime.compactable, deep=deep)
 
     async def update_board(self) -> UpdatedBoard | None:
         """Let an agent update the board from this conversation, now or when the running turn ends; None if that was

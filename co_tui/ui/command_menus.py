@@ -78,6 +78,11 @@ class CommandMenus(App[None]):
         from textual.widgets import Input
 
         command = typed_command.find(name)
+        if name == "compact" and command is not None and not self._commands.has_to_wait(command, ""):
+            from co_tui.ui.commands.conversation_commands import offer_compaction
+
+            self._commands.start(name, partial(offer_compaction, self._commands))
+            return
         is_open = isinstance(self.focused, Input)  # its key then only focuses the find bar
         opens = command is not None and command.opens_screen and not self._commands.has_to_wait(command, "")
         if opens and self.screen is self.chat and not is_open:

@@ -47,6 +47,18 @@ def test_the_slash_command_compacts_too(served_here: Here, provider: Provider) -
     assert "Undone: compaction" in served_here("run", "--session", session, "-p", "/undo").err
 
 
+def test_a_deep_compaction_keeps_the_newest_step_alone(served_here: Here, provider: Provider) -> None:
+    by_option, by_slash = (talked(served_here, provider, turns=9) for _ in range(2))
+    done = [
+        served_here("compact", by_option, "--deep", "--focus", "file names", "--json"),
+        served_here("run", "--session", by_slash, "-p", "/compact --deep file names", "--json"),
+    ]
+    for each in done:
+        payload = next(event for event in each.objects if event["type"] == "session.compaction_complete")["payload"]
+        assert each.code == 0 and payload["pre_messages"] - len(payload["replaced"]) == 1
+        assert payload["focus"] == "file names"
+
+
 def test_what_replaces_messages_is_the_same_wherever_it_is_shown(served_here: Here, provider: Provider) -> None:
     session = talked(served_here, provider, turns=9)
     assert served_here("compact", session).code == 0

@@ -192,7 +192,7 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
     async with running(launch_for(home, provider)) as (app, pilot):
         for n in range(4):
             await ask(app, pilot, f"question {n} " + "with many words " * 20)
-        await pilot.press("f5")
+        await pilot.press("f5", "f5")
         await until(pilot, lambda: app.controller.state.compactions)
         event = app.controller.state.compactions[0]
         app.open_entry(event)

@@ -104,12 +104,12 @@ async def test_a_compaction_is_cancelled_and_its_search_is_closed_first(home: Pa
         for n in range(4):
             await ask(app, pilot, f"question {n} " + "with many words " * 20)
         provider.summaries = [Reply(wait_s=HANGING_S)]
-        await pilot.press("f5")
+        await pilot.press("f5", "f5")
         await until(pilot, lambda: "Compacting" in screen_text(app) and "Esc Cancel" in footer(app))
         await pilot.press("escape")
         await until(pilot, lambda: "Compaction cancelled" in screen_text(app) and "Esc" not in footer(app))
 
-        await pilot.press("f5")
+        await pilot.press("f5", "f5")
         await until(pilot, lambda: app.controller.state.rewrites)
         app.open_entry(app.controller.state.compactions[-1])
         await until(pilot, lambda: isinstance(app.screen, CompactionScreen))

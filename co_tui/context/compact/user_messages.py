@@ -103,9 +103,10 @@ def earlier_summary(messages: Iterable[ModelMessage], *, user_words: bool = Fals
     return "\n\n".join(found)
 
 
-def fitting(words: UserMessages, room_tokens: float) -> UserMessages:
-    """What fits the room: rules first, then the first quote and the newest ones."""
-    rules_room = RULES_SHARE * room_tokens
+def fitting(words: UserMessages, room_tokens: float, usual_tokens: float = 0) -> UserMessages:
+    """What fits the room: rules first, then the first quote and the newest ones. Rules get their share of the usual
+    room, even if there is less."""
+    rules_room = min(room_tokens, RULES_SHARE * max(room_tokens, usual_tokens))
     strong = [rule for rule in reversed(words.rules) if _STRONG.search(rule)]
     weak = [rule for rule in reversed(words.rules) if not _STRONG.search(rule)]
     chosen, _ = _fitting([*strong, *weak], rules_room)

@@ -29,6 +29,8 @@ LARGEST_SUMMARY_TOKENS = 20_000
 STATE_SHARE = 0.12
 """Of the window: the most for where the work stands."""
 LARGEST_STATE_TOKENS = 3_000
+DEEP_SHARE = 0.3
+"""Of what an ordinary summary may take: the most for a deep compaction."""
 MOST_LEFT_SHARE = 0.5
 """Of the window: the maximum size of what replaces a cut."""
 LEAST_NOTE_TOKENS = 80
@@ -260,6 +262,11 @@ class Governor:
         return int(min(self._share(self.policy.summary_share), LARGEST_SUMMARY_TOKENS))
 
     @property
+    def deep_tokens(self) -> float:
+        """The maximum size of what replaces a deep cut."""
+        return DEEP_SHARE * self.summary_tokens
+
+    @property
     def state_tokens(self) -> float:
         """The room for where the work stands, in estimated tokens."""
         return min(STATE_SHARE * self.window.tokens, LARGEST_STATE_TOKENS) / self.meter.ratio
@@ -282,9 +289,10 @@ class Governor:
         if len(known) != len(messages) or not all(map(is_, known, messages)):
             words = user_messages.user_messages_in(messages)
             self._words = (list(messages), words)
-        room = USER_MESSAGES_SHARE * min(self.summary_tokens, room_tokens)
+        usual = USER_MESSAGES_SHARE * self.summary_tokens
+        room = min(usual, USER_MESSAGES_SHARE * room_tokens)
         words = words if form is SummaryForm.FULL else user_messages.UserMessages(words.rules)
-        return user_messages.fitting(words, room / self.meter.ratio)
+        return user_messages.fitting(words, room / self.meter.ratio, usual / self.meter.ratio)
 
     def fallback_plan(self, measured: Measured, plan: Plan) -> Plan | None:
         """The plan if there is no summary; None if everything is within the fallback's limits."""

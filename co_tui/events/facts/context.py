@@ -202,6 +202,8 @@ class CompactionComplete(Logged):
     note: str = ""
     """Remarks on a success, for instance why the model's summary was not used."""
     trigger: str = ""
+    focus: str = ""
+    """What the summary was asked to keep."""
     pre_tokens: int = 0
     post_tokens: int = 0
     pre_messages: int = 0

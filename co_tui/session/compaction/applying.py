@@ -9,11 +9,10 @@ from co_tui.agent.models.prices import price_of_input
 from co_tui.context.compact.decide import WELL_BELOW, Plan
 from co_tui.context.compact.replacement import Digest, Replacement
 from co_tui.context.indexed_history import Cut
-from co_tui.context.measure.count import Reading, apportion, estimate_message, estimate_text
+from co_tui.context.measure.count import Reading
 from co_tui.context.policy import CompactionRule, SummaryFallback
 from co_tui.context.request.pipeline import Governor, Measured, in_history
 from co_tui.events import CompactionComplete, Ref
-from co_tui.events.stored_messages import QUOTES, RULES, quoted_in
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.cache_loss import cache_lost_tokens
 from co_tui.session.compaction.compaction_files import CompactionFiles
@@ -21,6 +20,7 @@ from co_tui.session.compaction.job import Compaction, Job, since
 from co_tui.session.compaction.prepare import work_in_progress
 from co_tui.session.compaction.summaries import Summary
 from co_tui.session.history.governed_history import GovernedHistory
+from co_tui.session.history.token_parts import with_token_parts
 from co_tui.session.state.out_of_context import messages_removed_by
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import Entry
@@ -30,7 +30,7 @@ from co_tui.store.store_errors import StoreError
 NOT_SMALLER: Final = "it would not free any room"
 
 
-class _NotWorthIt(Exception):
+class NotWorthIt(Exception):
     """Why a finished compaction is not applied: the error to log."""
 
 
@@ -50,30 +50,32 @@ class Applier:
             return complete
         except StoreError:
             raise  # nothing continues that cannot be logged
-        except _NotWorthIt as reason:
+        except NotWorthIt as reason:
             return await self.end(compaction, job.failed(str(reason)))
         except Exception as error:
             return await self.end(compaction, job.failed(classify(error, history.asked)[0].sentence))
 
     async def _rewrite(self, compaction: Compaction, waited_ms: int | None) -> CompactionComplete:
-        """The fact that rewrites the history. Raises `_NotWorthIt`."""
+        """The fact that rewrites the history. Raises `NotWorthIt`."""
         job, history = compaction.job, compaction.history
         summary, governor = job.summary, history.governor
         assert summary is not None
         measured = await history.measure()
-        indexes = _indexes(history.entries, measured, job.refs)
-        done = _replacement(job, summary, indexes, governor, measured, await work_in_progress(compaction))
+        indexes = indexes_of(history.entries, measured, job.refs)
+        done = replacement_for(job, summary, indexes, governor, measured, await work_in_progress(compaction))
         pre = measured.reading.current_tokens
-        after = await _after(history, measured, done)
+        after = await reading_after(history, measured, done)
         post = after.current_tokens
         # Before applying, so that nothing leaves the context unremembered.
         trimmed = history.policy.rule is CompactionRule.TURNS
         await self._files.remember(summary.text, job.trigger, trimmed=trimmed)
-        exchange = _with_parts(_exchange(history.entries, measured, done), measured, done, after)
+        kept = [message for index, message in enumerate(measured.live) if index not in done.replaced]
+        exchange = with_token_parts(_exchange(history.entries, measured, done), kept, done.messages, after)
         return exchange.but(
             originals=0 if history.agent else messages_removed_by(exchange, history.state),
             note=summary.note,
             trigger=job.trigger,
+            focus=job.focus,
             pre_tokens=pre,
             post_tokens=post,
             tokens_removed=pre - post,
@@ -111,7 +113,7 @@ class Applier:
         return fact
 
 
-def _replacement(
+def replacement_for(
     job: Job,
     summary: Summary,
     indexes: tuple[int, ...],
@@ -119,10 +121,10 @@ def _replacement(
     measured: Measured,
     extras: Mapping[str, str],
 ) -> Replacement:
-    """What is removed and what replaces it. Raises `_NotWorthIt`."""
+    """What is removed and what replaces it. Raises `NotWorthIt`."""
     plan = job.plan._replace(cut=Cut(indexes, job.trigger))
     if not plan.cut.replaced:
-        raise _NotWorthIt("the messages it would replace are gone")
+        raise NotWorthIt("the messages it would replace are gone")
     if not summary.text and not plan.texts_only and job.messages:
         plan = _without_summary(plan, summary, governor, measured)
     digest = summary.digest if summary.text else None
@@ -131,20 +133,20 @@ def _replacement(
         # Messages that arrived since took the room of the journal.
         done = governor.replace(measured, plan, Digest(digest.journal.story), extras=extras)
     if not done.replaced or governor.freed(measured, done) <= 0:
-        raise _NotWorthIt(NOT_SMALLER)
+        raise NotWorthIt(NOT_SMALLER)
     if job.trigger.must_free and not governor.frees_enough(measured, done):
-        raise _NotWorthIt("it would free less than a tenth of the conversation")
+        raise NotWorthIt("it would free less than a tenth of the conversation")
     return done
 
 
 def _without_summary(plan: Plan, summary: Summary, governor: Governor, measured: Measured) -> Plan:
-    """The policy's fallback if there is no summary. Raises `_NotWorthIt`."""
+    """The policy's fallback if there is no summary. Raises `NotWorthIt`."""
     why = ": ".join(filter(None, ("no summary could be written", summary.note.rstrip("."))))
     if governor.policy.fallback is SummaryFallback.MARKER and not plan.cut.trigger.is_automatic:
-        raise _NotWorthIt(why)
+        raise NotWorthIt(why)
     short = governor.fallback_plan(measured, plan)
     if short is None:
-        raise _NotWorthIt(f"{why}; everything is within the fixed limits")
+        raise NotWorthIt(f"{why}; everything is within the fixed limits")
     return short
 
 
@@ -158,30 +160,14 @@ def _ends_well(job: Job, governor: Governor, measured: Measured, done: Replaceme
     return is_below and governor.frees_enough(measured, done)
 
 
-async def _after(history: GovernedHistory, measured: Measured, done: Replacement) -> Reading:
-    """The context afterwards, including tools offered for what was removed. Raises `_NotWorthIt`."""
+async def reading_after(history: GovernedHistory, measured: Measured, done: Replacement) -> Reading:
+    """The context afterwards, including tools offered for what was removed. Raises `NotWorthIt`."""
     pins = [measured.live[index] for index in measured.pinned]
     leaving = {history.entries[index].ref for index in in_history(measured, done.replaced)}
-    after = await history.measure_as(done.applied(measured.live), pins, leaving=leaving)
-    if after.reading.current_tokens >= measured.reading.current_tokens:
-        raise _NotWorthIt(NOT_SMALLER)
-    return after.reading
-
-
-def _with_parts(fact: CompactionComplete, measured: Measured, done: Replacement, after: Reading) -> CompactionComplete:
-    """Add the parts that make up the tokens afterwards."""
-    said = (text for each in fact.replacement for kind in (RULES, QUOTES) for text in quoted_in(each, kind))
-    quoted = sum(map(estimate_text, said))
-    new = max(quoted, sum(map(estimate_message, done.messages)))
-    replacing = {id(message) for message in done.messages}
-    kept = sum(estimate_message(each) for each in done.applied(measured.live) if id(each) not in replacing)
-    parts = apportion(after.conversation_tokens, (kept, new - quoted, quoted))
-    return fact.but(
-        fixed_tokens=after.fixed_tokens,
-        kept_tokens=parts[0],
-        summary_tokens=parts[1],
-        quoted_tokens=parts[2],
-    )
+    after = await history.reading_as(done.applied(measured.live), pins, leaving=leaving)
+    if after.current_tokens >= measured.reading.current_tokens:
+        raise NotWorthIt(NOT_SMALLER)
+    return after
 
 
 def _exchange(entries: Sequence[Entry], measured: Measured, done: Replacement) -> CompactionComplete:
@@ -198,7 +184,7 @@ def _exchange(entries: Sequence[Entry], measured: Measured, done: Replacement) -
     )
 
 
-def _indexes(entries: Sequence[Entry], measured: Measured, refs: Collection[Ref]) -> tuple[int, ...]:
+def indexes_of(entries: Sequence[Entry], measured: Measured, refs: Collection[Ref]) -> tuple[int, ...]:
     """The current indexes of the messages, except those pinned since.
 
     An answer that repair added belongs to the message it follows.

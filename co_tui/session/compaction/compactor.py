@@ -5,6 +5,7 @@ event. Until that event is in the log nothing has changed; any failure before it
 """
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable
 
@@ -13,10 +14,11 @@ from co_tui.context.request.pipeline import Measured
 from co_tui.events import CompactionComplete, CompactionWait, Ref
 from co_tui.events.triggers import Trigger
 from co_tui.session.approvals.questions import Questions, Unattended
-from co_tui.session.compaction.applying import Applier
+from co_tui.session.compaction.applying import NOT_SMALLER, Applier, NotWorthIt
 from co_tui.session.compaction.background_compaction import Background, Move, Stage
 from co_tui.session.compaction.compaction_notices import Notices
 from co_tui.session.compaction.decisions import Decision, cut_up_to, decide, is_within_turn, requested_cut
+from co_tui.session.compaction.forecast import Forecast, forecast, may_free
 from co_tui.session.compaction.job import Compactable, Compaction, planned, since
 from co_tui.session.compaction.prepare import Declined, Stopped, prepare
 from co_tui.session.history.governed_history import GovernedHistory
@@ -60,14 +62,31 @@ class Compactor:
     # Starting
 
     async def compact(
-        self, on: Compactable, *, trigger: Trigger = Trigger.MANUAL, focus: str = "", upto: Ref | None = None
+        self,
+        on: Compactable,
+        *,
+        trigger: Trigger = Trigger.MANUAL,
+        focus: str = "",
+        upto: Ref | None = None,
+        deep: bool = False,
     ) -> CompactionComplete:
         """Compact now. Raises `CompactionRefused`; the returned fact reports a failure."""
+        self._check(on)
+        return await self._run_blocking(lambda: _requested(on, trigger, focus, upto, deep=deep))
+
+    async def forecast(self, on: Compactable, *, deep: bool = False) -> Forecast:
+        """What compacting now would free. Asks no model. Raises `CompactionRefused` if it would free nothing."""
+        self._check(on)
+        try:
+            return await forecast(await _requested(on, Trigger.MANUAL, deep=deep))
+        except NotWorthIt as reason:
+            raise CompactionRefused(f"Nothing to compact: {reason}.") from None
+
+    def _check(self, on: Compactable) -> None:
         if self.running:
             raise CompactionRefused("A compaction is already running. Esc stops it.")
         if len(on.history.entries) < LEAST_MESSAGES:
             raise CompactionRefused("Nothing to compact: fewer than two messages in context.")
-        return await self._run_blocking(lambda: _requested(on, trigger, focus, upto))
 
     async def before_request(self, on: Compactable) -> Measured:
         """The compaction stage of a request: apply what is ready, start what the policy asks for, wait if necessary."""
@@ -287,17 +306,24 @@ class Compactor:
                 await run_to_completion(self._applier.apply(compaction, waited_ms=waited_ms))
 
 
-async def _requested(on: Compactable, trigger: Trigger, focus: str, upto: Ref | None) -> Compaction:
-    """A compaction on demand. Raises `CompactionRefused` if there is nothing to replace."""
+async def _requested(
+    on: Compactable, trigger: Trigger, focus: str = "", upto: Ref | None = None, *, deep: bool = False
+) -> Compaction:
+    """A compaction on demand. Raises `CompactionRefused` if there is nothing to replace, or even the shortest summary
+    would free nothing: no model is asked then."""
     history = on.history
     measured = await history.measure()
     if upto is not None:
         cut = cut_up_to(history.entries, measured, trigger, upto)
     else:
-        cut = requested_cut(history.governor, measured, trigger)
+        cut = requested_cut(history.governor, measured, trigger, deep=deep)
     if cut is None:
         raise CompactionRefused("Nothing to compact: the rest is pinned or not answered yet.")
-    return planned(on, measured, Plan(cut, waits=True, focus=focus))
+    room = history.governor.deep_tokens if deep else math.inf
+    compaction = planned(on, measured, Plan(cut, waits=True, focus=focus, room_tokens=room))
+    if trigger is Trigger.MANUAL and not await may_free(compaction, measured):
+        raise CompactionRefused(f"Nothing to compact: {NOT_SMALLER}.")
+    return compaction
 
 
 async def _ready(compaction: Compaction) -> Compaction:

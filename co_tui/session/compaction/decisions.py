@@ -14,7 +14,7 @@ from co_tui.context.compact.decide import (
     asked_cut,
     frees_enough,
 )
-from co_tui.context.indexed_history import PROMPT, Cut
+from co_tui.context.indexed_history import PROMPT, REPLY, Cut
 from co_tui.context.policy import CompactionRule, Policy
 from co_tui.context.request.pipeline import Governor, Measured
 from co_tui.events import (
@@ -37,9 +37,12 @@ MUCH_FREED: Final = 0.5
 """Of the conversation: what is before the newest turn is compacted alone if it is this much."""
 
 
-def requested_cut(governor: Governor, measured: Measured, trigger: Trigger) -> Cut | None:
-    """What to replace on demand: all but the last turn if the policy keeps recent turns, else all answered messages."""
+def requested_cut(governor: Governor, measured: Measured, trigger: Trigger, *, deep: bool = False) -> Cut | None:
+    """What to replace on demand: all but the last turn if the policy keeps recent turns, else all answered messages;
+    if `deep`, all but the newest step."""
     live, pinned = measured.live, measured.pinned
+    if deep:
+        return live.whole_cut(trigger, upto=live.latest(REPLY), pinned=pinned)
     if trigger.is_emergency:
         situation = governor.situation(measured)
         earlier = (live.share_cut(trigger, pinned=pinned), live.run_cut(trigger, pinned))

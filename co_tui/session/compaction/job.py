@@ -78,6 +78,7 @@ class Job:
             cancelled=cancelled,
             error=error,
             trigger=self.trigger,
+            focus=self.focus,
             pre_tokens=tokens,
             post_tokens=tokens,
             pre_messages=messages,

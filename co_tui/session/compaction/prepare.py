@@ -44,7 +44,7 @@ async def prepare(compaction: Compaction, questions: Questions) -> None:
     if job.plan.texts_only or not job.messages:
         job.summary = Summary("", "")
         return
-    job.summary = await summaries.write(await _request(job, history, carried), job.trigger)
+    job.summary = await summaries.write(await summary_request(job, history, carried), job.trigger)
     if history.policy.reviews_summaries and job.summary.text:
         await _review(job.summary, questions)
 
@@ -109,7 +109,7 @@ async def _run_hooks(job: Job, hooks: Hooks, history: GovernedHistory) -> None:
     job.focus = "\n".join(filter(None, (job.focus, outcome.focus)))
 
 
-async def _request(job: Job, history: GovernedHistory, carried: str) -> SummaryRequest:
+async def summary_request(job: Job, history: GovernedHistory, carried: str) -> SummaryRequest:
     request = request_for(
         history.governor,
         job.messages,

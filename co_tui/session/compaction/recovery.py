@@ -160,8 +160,8 @@ class Recovery:
         kept = _clipped([measured.live[index] for index in indexes])
         pins = [message for message, index in zip(kept, indexes, strict=True) if index in measured.pinned]
         kept = self._with_rules(kept)
-        after = await history.measure_as(kept, pins, leaving={entry.ref for entry in history.entries})
-        fact = _emergency_end(history, measured.reading, after.reading, kept).but(
+        after = await history.reading_as(kept, pins, leaving={entry.ref for entry in history.entries})
+        fact = _emergency_end(history, measured.reading, after, kept).but(
             summary=summary, summarised_by="offline", duration_ms=since(began), waited_ms=since(began)
         )
         (done,) = await history.recorder.record(await self._files.with_checkpoint(fact))

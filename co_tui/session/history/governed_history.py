@@ -29,6 +29,7 @@ from co_tui.session.history.next_request import (
     note_in,
     pinned_in,
 )
+from co_tui.session.history.token_parts import with_token_parts
 from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.parsed_messages import ParsedMessages, message_json
@@ -215,14 +216,17 @@ class GovernedHistory:
         """The sources of a journal once these messages leave the history."""
         return await self._run_in_thread(self.whole_transcript.sources, self.state, self.entries, gone, self.agent)
 
-    async def measure_as(
+    async def reading_as(
         self, messages: Sequence[ModelMessage], pins: Collection[ModelMessage] = (), *, leaving: Collection[Ref] = ()
-    ) -> Measured:
-        """Measure another history, with some of its messages pinned, after `leaving` messages have left this one."""
+    ) -> Reading:
+        """The next request of another history, with some of its messages pinned, after `leaving` messages have left
+        this one: what the gauge shows then."""
         kept = {id(message) for message in pins}
         pinned = [index for index, message in enumerate(messages) if id(message) in kept]
+        of = RequestSource(messages, AppendOnly(), pinned, None, SessionState())
+        scaffold, awaits_prompt = self.scaffold_without(leaving), self.awaits_prompt
         async with self._measuring:
-            return await self._measured(messages, self.scaffold_without(leaving), pinned=pinned)
+            return (await self._run_in_thread(next_request, self.governor, of, scaffold, awaits_prompt)).reading
 
     async def fitted(self, measured: Measured, held: Omitted) -> Prepared:
         """The request to send; what does not fit is left out."""
@@ -278,11 +282,12 @@ class GovernedHistory:
         pins = [
             message for entry, message in zip(self.entries, self.messages, strict=True) if entry.ref in self.state.pins
         ]
-        after = await self.measure_as(
+        after = await self.reading_as(
             [*kept[: gone[0]], *added, *kept[gone[0] :]] if gone else kept, pins, leaving=fact.replaced
         )
-        tokens = after.reading.current_tokens
-        return fact.but(pre_tokens=before, post_tokens=tokens, tokens_removed=before - tokens)
+        tokens = after.current_tokens
+        fact = fact.but(pre_tokens=before, post_tokens=tokens, tokens_removed=before - tokens)
+        return with_token_parts(fact, kept, added, after)
 
     async def report(self, reading: Reading, response: ModelResponse | None = None) -> None:
         """Log a measurement; with a response, also its provider's figures and its cost."""

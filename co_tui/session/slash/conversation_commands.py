@@ -1,6 +1,6 @@
 """Commands that change what the model sees, or is sent next."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from co_tui.events.stored_messages import prompt_of
 from co_tui.events.wording import counted
@@ -14,21 +14,28 @@ if TYPE_CHECKING:
     from co_tui.session.state.session_state import Entry
     from co_tui.session.turns.turn import Outcome
 
+DEEP: Final = "--deep"
+
 
 @command("compact")
-async def compact(host: CommandHost, focus: str) -> "Outcome":
-    return await compact_now(host, host.opened(), focus)
+async def compact(host: CommandHost, arguments: str) -> "Outcome":
+    first, _, rest = arguments.partition(" ")
+    deep = first == DEEP
+    return await compact_now(host, host.opened(), rest.strip() if deep else arguments, deep=deep)
 
 
-async def compact_now(host: CommandHost, session: "Session", focus: str = "", upto: "Ref | None" = None) -> "Outcome":
-    """Compact all of it, or what comes before a message; if a turn runs, at its end."""
+async def compact_now(
+    host: CommandHost, session: "Session", focus: str = "", upto: "Ref | None" = None, *, deep: bool = False
+) -> "Outcome":
+    """Compact all of it, or what comes before a message; if a turn runs, at its end. If `deep`, only the newest step
+    stays."""
     from co_tui.session.compaction.compactor import CompactionRefused
     from co_tui.session.turns.turn import Outcome
 
     if session.queue.busy:
         host.say("The conversation is compacted after this turn.")
     try:
-        done = await session.compact(focus, upto)
+        done = await session.compact(focus, upto, deep=deep)
     except CompactionRefused as refused:
         raise CommandFailed(str(refused)) from None
     finally:

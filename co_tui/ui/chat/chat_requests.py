@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from co_tui.ui.chat.deferred_widgets import DeferredWidgets
     from co_tui.ui.chat.find_in_chat import ChatSearch
     from co_tui.ui.chat.message_actions import MessageActions
+    from co_tui.ui.compaction.compact_offer import CompactOffer
     from co_tui.ui.timeline.timeline_widget import Timeline
     from co_tui.ui.widgets.find_bar import FindBar
 
@@ -191,6 +192,13 @@ class ChatRequests(SafeScreen, Screen[None]):
                 self.prompt.replace_pasted(event.marker, changed)
 
         self.app.push_screen(EditScreen(f"Pasted: {event.marker}", event.text), edited)
+
+    def on_compact_offer_accepted(self, event: "CompactOffer.Accepted") -> None:
+        self._host.run_command("compact", "--deep" if event.deep else "")
+
+    def on_compact_offer_refused(self, event: "CompactOffer.Refused") -> None:
+        self.feed.note(event.why, "error")
+        self.transcript.follow_end()
 
     # Reading
 

@@ -109,7 +109,7 @@ class Questions:
         if isinstance(focused, TextArea) or _is_field(focused) or self._prompt.shows_keys_at(event):
             return False
         bound = focused is not None and key in bindings_of(focused).key_to_bindings
-        if _is_typed(event) and not bound:
+        if not bound and (_is_typed(event) or getattr(focused, "is_fleeting", False)):
             self._type(event)
         return False
 

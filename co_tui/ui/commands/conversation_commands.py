@@ -13,6 +13,7 @@ from co_tui.ui.commands.host import CommandHost, command
 from co_tui.ui.compaction.compaction_screen import CompactionRequest, CompactionScreen
 from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, prompt_row, row_of
 from co_tui.ui.dialogs.simple_dialogs import EditScreen
+from co_tui.ui.keys.command_table import key_of
 from co_tui.ui.prompt.queue_screen import QueueScreen
 from co_tui.ui.timeline.detail_screen import EventScreen
 
@@ -75,6 +76,20 @@ async def queue(host: CommandHost, _: str) -> None:
     number = await host.ask(lambda: QueueScreen(session.queue))
     if number is not None and (prompt := session.queue.withdraw(number)) is not None:
         host.give_back(prompt)
+
+
+async def offer_compaction(host: CommandHost) -> None:
+    """Say what a compaction would free; asked again, compact."""
+    from co_tui.ui.compaction.compact_offer import CompactOffer
+
+    session = host.opened()
+    if open_offer := host.view.query(CompactOffer):
+        open_offer.first().action_accept()
+        return
+    when = " after this turn" if session.queue.busy else ""
+    offer = CompactOffer(session.forecast, key=key_of("compact", host.launch.settings.keys), when=when)
+    await host.view.mount(offer, before="#prompt")
+    offer.focus()
 
 
 async def open_entry(host: CommandHost, event: Event) -> None:

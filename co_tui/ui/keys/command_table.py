@@ -23,10 +23,14 @@ def is_key(key: str, chosen: Mapping[str, str]) -> bool:
     return any(chosen.get(command.name, command.key) == key for command in COMMANDS)
 
 
+def key_of(name: str, chosen: Mapping[str, str] = DEFAULT_KEYS) -> str:
+    """The key for an action; empty without one."""
+    return chosen.get(name, _USUAL_KEYS[name])
+
+
 def shortcut_for(name: str, chosen: Mapping[str, str] = DEFAULT_KEYS) -> str:
     """The key for an action, else its slash command, as a sentence names it; empty without both."""
-    key = chosen.get(name, _USUAL_KEYS[name])
-    if key:
+    if key := key_of(name, chosen):
         return key_name(key)
     return _BY_NAME[name].slash if name in _BY_NAME else ""
 

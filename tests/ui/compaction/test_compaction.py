@@ -65,7 +65,7 @@ def last_compaction(app: CoTui) -> CompactionComplete | None:
 
 async def compacted(app: CoTui, pilot: Pilot[Any]) -> CompactionComplete:
     before = len(app.controller.state.compactions)
-    await pilot.press("f5")
+    await pilot.press("f5", "f5")
     await until(pilot, lambda: len(app.controller.state.compactions) > before)
     fact = last_compaction(app)
     assert fact is not None
@@ -85,7 +85,7 @@ async def test_f5_shows_what_is_running_and_then_what_happened(home: Path, provi
     async with talked(home, provider) as (app, pilot):
         written = threading.Event()
         provider.summaries = [Reply(text=SUMMARY, until=written)]
-        await pilot.press("f5")
+        await pilot.press("f5", "f5")
         await until(pilot, lambda: "Compacting conversation history" in screen_text(app))
         assert "requested by you" in screen_text(app) and "Esc Cancel" in screen_text(app)
         await type_text(pilot, "typing goes on")
@@ -108,7 +108,7 @@ async def test_escape_cancels_and_nothing_changed(home: Path, provider: Provider
     async with talked(home, provider) as (app, pilot):
         history = list(app.controller.state.history)
         provider.summaries = [Reply(text=SUMMARY, wait_s=HANGING_S)]
-        await pilot.press("f5")
+        await pilot.press("f5", "f5")
         await until(pilot, lambda: provider.summary_requests and "Compacting" in screen_text(app))
         await pilot.press("escape")
         await until(pilot, lambda: "Compacting conversation" not in screen_text(app))
@@ -140,6 +140,7 @@ async def test_while_the_first_prompt_opens_its_session_a_compaction_waits(
         return await open_session(controller)
 
     monkeypatch.setattr(SessionController, "open_for_prompt", held_up)
+    provider.default = Reply(text="An answer of many words. " * 40)
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "hi\n")
         await pilot.press("f5")
@@ -319,7 +320,7 @@ async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, 
 
 async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, provider: Provider) -> None:
     async with talked(home, provider, compaction_review="on") as (app, pilot):
-        await pilot.press("f5")
+        await pilot.press("f5", "f5")
         await until(pilot, lambda: app.screen.query(QuestionPanel))
         await until(pilot, lambda: "Apply the summary?" in screen_text(app))
         app.screen.query_one(QuestionPanel).focus()
@@ -336,7 +337,7 @@ async def test_a_declined_summary_is_cancelled_and_not_failed(home: Path, provid
     async with talked(home, provider, compaction_review="on") as (app, pilot):
         before = app.controller.state.history
         for declined, keys in enumerate((["escape"], ["n"], ["r", "escape"]), 1):
-            await pilot.press("f5")
+            await pilot.press("f5", "f5")
             await until(pilot, lambda: "Apply the summary?" in screen_text(app))
             app.screen.query_one(QuestionPanel).focus()
             await pilot.press(keys[0])
@@ -394,7 +395,7 @@ async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(h
         provider.summaries = [Reply(text=SUMMARY, wait_s=0.5)]
         app.send("a slow one")
         await until(pilot, lambda: app.controller.session and app.controller.session.queue.busy)
-        await pilot.press("f5")
+        await pilot.press("f5", "f5")
         await until(pilot, lambda: "compacted after this turn" in screen_text(app))
         await until(
             pilot,

@@ -52,7 +52,7 @@ async def test_an_imported_session_is_compacted_before_its_first_request(
         await until(pilot, lambda: app.controller.session is not None)
         assert app.controller.state.usage is None, "nothing was sent yet"
         await until(pilot, lambda: "Not measured yet: 24 messages" in screen_text(app))
-        await pilot.press("f5")
+        await pilot.press("f5", "f5")
         await until(pilot, lambda: "Conversation Compacted: " in transcript_text(app))
         assert not provider.requests and len(app.controller.state.history) < len(rows)
         await ask(app, pilot, "And now?")
