@@ -4,9 +4,9 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 
 from co_tui.agent.model_messages import message_json
 from co_tui.context.measure.count import Scaffold
-from co_tui.events import Event, Message
+from co_tui.events import CompactionComplete, Event, Message
 from co_tui.lab.outlook import outlook
-from co_tui.session.lens.snapshot import LensSource, stored_source
+from co_tui.session.lens.snapshot import LensSource, on_whole_conversation, stored_source
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
 from tests.context.request.test_pipeline import LOADED
@@ -45,6 +45,30 @@ def test_a_compaction_that_is_due_is_worked_out_and_changes_nothing() -> None:
         assert each.compacted_tokens < off.lens.reading.current_tokens
     assert window.summarised < balanced.summarised, "one keeps half of its messages, one a share of the window"
     assert len(state.history) == 42 and not state.compactions
+
+
+def compacted(state: SessionState) -> SessionState:
+    """The same after a compaction of all but the last turn."""
+    summary = ModelRequest(parts=[UserPromptPart("[Earlier conversation, summarised]\nIt was about modules.")])
+    fact = CompactionComplete(
+        success=True,
+        replaced=tuple(entry.ref for entry in state.history[:-2]),
+        replacement=(message_json(summary),),
+        summary="It was about modules.",
+    )
+    return apply(state, Event(session_id="said", seq=state.seq + 1, timestamp="2026-01-01T00:00:00+00:00", fact=fact))
+
+
+def test_policies_are_compared_on_the_whole_conversation() -> None:
+    """What a compaction left is nearly the same under all of them."""
+    state = conversation(turns=21)
+    later = compacted(state)
+    assert len(later.history) == 3
+    for name in LOADED:
+        before, after = (outlook(on_whole_conversation(source(each, name))) for each in (state, later))
+        assert before.lens.reading == after.lens.reading and before.compacted_tokens == after.compacted_tokens
+        assert (before.summarised, before.left_out) == (after.summarised, after.left_out)
+    assert not any(each.why == "summarised" for each in after.lens.left) and len(later.history) == 3
 
 
 def test_a_short_conversation_is_the_same_under_all_policies() -> None:

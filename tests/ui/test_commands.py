@@ -215,7 +215,7 @@ async def test_the_policy_picker_compares_policies_on_this_conversation(home: Pa
         await until(pilot, lambda: "Choose a policy" in screen_text(app) and "Comparing…" not in screen_text(app))
         await until(pilot, lambda: "working it out" not in screen_text(app))
         seen = screen_text(app)
-        assert "now off" in seen and "Next request: keeps everything" in seen and "% of the window" in seen
+        assert "now off" in seen and "The whole conversation: keeps everything" in seen and "% of the window" in seen
         await pilot.press(*"balanced")
         await until(pilot, lambda: "summarises" in screen_text(app) and "tokens" in screen_text(app))
         assert "co-cli" not in screen_text(app), "typing filters"

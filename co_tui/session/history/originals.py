@@ -6,7 +6,7 @@ from co_tui.append_only import AppendOnly
 from co_tui.events import CompactionComplete, Ref
 from co_tui.session.state.carried_on import skill_parts
 from co_tui.session.state.released import is_packed
-from co_tui.session.state.session_state import Entry, Rewritten, SessionState, seq_of
+from co_tui.session.state.session_state import Entry, Rewritten, SessionState, merged_in_order, seq_of
 
 
 def originals(state: SessionState, history: AppendOnly[Entry], agent: str = "") -> list[Entry]:
@@ -20,6 +20,22 @@ def originals(state: SessionState, history: AppendOnly[Entry], agent: str = "") 
         if any((seq_of(event), place) in refs for place in range(len(fact.replacement))):
             refs.update(fact.replaced)
     return [entry for entry in state.transcript if entry.ref in refs and not entry.agent]
+
+
+def original_history(state: SessionState) -> AppendOnly[Entry] | None:
+    """The history without any summary, each replaced by the messages it stands for; None if it has none."""
+    made = {
+        (seq_of(event), place)
+        for event in state.compactions
+        if isinstance(event.fact, CompactionComplete)
+        for place in range(len(event.fact.replacement))
+    }
+    if not any(entry.ref in made for entry in state.history):
+        return None
+    found = originals(state, state.history)
+    known = {entry.ref for entry in found}
+    others = [entry for entry in state.history if entry.ref not in made and entry.ref not in known]
+    return AppendOnly(merged_in_order(found, others))
 
 
 class Originals:

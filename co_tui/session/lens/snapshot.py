@@ -13,15 +13,17 @@ from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import Policy, policy_of
 from co_tui.context.request.pipeline import Governor
 from co_tui.context.request.stages import split_note
-from co_tui.events import UsageInfo
+from co_tui.events import CompactionComplete, UsageInfo
 from co_tui.events.stored_messages import RECOLLECTED
 from co_tui.events.wording import percent
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.next_request import NextRequest, RequestSource, next_request, note_in, pinned_in
+from co_tui.session.history.originals import original_history
 from co_tui.session.lens.fates import Fates
 from co_tui.session.lens.last_viewed import NEVER_VIEWED, LastView
 from co_tui.session.lens.left_messages import left_messages
 from co_tui.session.lens.request_rows import Fate, Judgement, Kind, Lens, LensMessage, kind_of
+from co_tui.session.state.derive import NOT_REWRITTEN
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.archive import archived
@@ -86,6 +88,18 @@ def stored_source(
         not in_turn and not state.pending,
         is_own,
     )
+
+
+def on_whole_conversation(source: LensSource) -> LensSource:
+    """The same as if nothing had been summarised so far, so that policies can be compared; what was cleared or rewound
+    stays out."""
+    state = source.state
+    whole = original_history(state)
+    if whole is None:
+        return source
+    rewrites = tuple(each for each in state.rewrites if not isinstance(each.event.fact, CompactionComplete))
+    state = state.but(history=whole, rewrites=rewrites, usage_holds=False, **NOT_REWRITTEN)
+    return source._replace(state=state, suppressed_lengths=range(0))
 
 
 def _window(state: SessionState, settings: Settings, recorded: Callable[[str], int | None]) -> Window:

@@ -8,7 +8,7 @@ from co_tui.context.policy import policy_of
 from co_tui.events import Ref
 from co_tui.session.lens.last_viewed import LastView, LastViewFile
 from co_tui.session.lens.request_rows import Lens
-from co_tui.session.lens.snapshot import LensSource, source_of
+from co_tui.session.lens.snapshot import LensSource, on_whole_conversation, source_of
 from co_tui.session.lens.stored_lens import StoredRequests
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
@@ -74,8 +74,10 @@ class OpenSubject(_Subject):
     async def source(self, policy: str) -> LensSource:
         session = self._session
         if policy in ("", self.policy):
-            return source_of(session.history, session.settings)
-        return source_of(session.history, self._settings_under(policy), is_own=False)
+            source = source_of(session.history, session.settings)
+        else:
+            source = source_of(session.history, self._settings_under(policy), is_own=False)
+        return on_whole_conversation(source) if policy else source
 
     async def pin(self, ref: Ref, *, pinned: bool) -> None:
         await self._session.edits.pin([ref], pinned=pinned)
@@ -109,7 +111,8 @@ class StoredSubject(_Subject):
 
     async def source(self, policy: str) -> LensSource:
         settings = self._settings_under(policy or self.policy)
-        return await in_thread(lambda: self._requests.source(self.read(), settings))
+        source = await in_thread(lambda: self._requests.source(self.read(), settings))
+        return on_whole_conversation(source) if policy else source
 
     def read(self) -> SessionState:
         """The state by now; reads only what was logged since the last call."""

@@ -65,7 +65,7 @@ class LensSubject(Protocol):
         """Why nothing can be changed from here, in a sentence; empty if it can."""
 
     async def source(self, policy: str) -> LensSource:
-        """What the next request is made from, under a policy."""
+        """What the next request is made from; under a named policy, as if nothing had been summarised before."""
 
     @property
     def last_view(self) -> LastView:
@@ -227,6 +227,8 @@ class LensScreen(Dialog[Ref | None]):
             line.append("  ")
         own = policy_label(self._subject.policy)
         under = f"under policy {policy_label(self._policy)}" if self._policy else f"policy {own}"
+        if self._tab == "policies":
+            under = "on the whole conversation"
         if line.cell_len + len(under) <= self.size.width - 4:
             line.append(under, "dim")
         self.query_one("#tabs", Static).update(line)

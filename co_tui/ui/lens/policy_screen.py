@@ -38,7 +38,7 @@ class Conversation(Protocol):
     """What the policies are compared on."""
 
     async def source(self, policy: str) -> LensSource:
-        """What the next request is made from, under a policy."""
+        """What the next request is made from; under a named policy, as if nothing had been summarised before."""
 
 
 class PolicyScreen(ChoosingDialog[str]):
@@ -165,7 +165,7 @@ class PolicyScreen(ChoosingDialog[str]):
 
 
 def would_do(seen: PolicyOutlook) -> str:
-    """What a policy would do to the next request, in a sentence."""
+    """What a policy would do to the next request, if nothing had been summarised before, in a sentence."""
     reading = seen.lens.reading
     acts = [
         f"shortens {seen.smaller:,} tool result{'s' if seen.smaller > 1 else ''}" if seen.smaller else "",
@@ -175,4 +175,4 @@ def would_do(seen: PolicyOutlook) -> str:
     does = ", ".join(filter(None, acts)) or "keeps everything"
     size = f"{tokens(reading.current_tokens)} tokens, {percent(reading.share)} of the window"
     after = f"; {tokens(seen.compacted_tokens)} after that" if seen.compacted_tokens else ""
-    return f"Next request: {does} ({size}{after})."
+    return f"The whole conversation: {does} ({size}{after})."
