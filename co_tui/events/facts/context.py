@@ -312,6 +312,7 @@ class CompactionComplete(Logged):
             self._share if self.replaced else "",
             self.in_all,
             self._how(long(short_name(self.summarised_by))) if self.summarised_by else "",
+            f"focus: {long(self.focus)}" if self.focus else "",
             f"{self.duration_ms / 1000:.1f} s" if self.duration_ms else "",
             f"${self.cost:.4f}" if self.cost else "",
         )

@@ -262,6 +262,7 @@ def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
         ("context", f"{fact.pre_tokens:,} → {fact.post_tokens:,} tokens: {_fewer(fact.tokens_removed)}"),
         ("messages", f"{fact.account}, {fact.post_messages:,} after"),
         ("why", trigger_label(fact.trigger) or "the window was almost full"),
+        *([("focus", fact.focus)] if fact.focus else ()),
         _author(fact),
         ("took", f"{fact.duration_ms / 1000:.1f} s, {waited}"),
     ]

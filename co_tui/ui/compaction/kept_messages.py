@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from rich.text import Text
 
-from co_tui.events import CompactionComplete, Event, Recollection
+from co_tui.events import CompactionComplete, CompactionUndone, Event, Recollection
 from co_tui.events.stored_messages import QUOTES, RULES, pieces, prompt_of, quoted_in
 from co_tui.events.wording import clock, counted
 from co_tui.inert import one_line
@@ -66,13 +66,24 @@ def kept_rows(event: Event, state: SessionState) -> list[KeptRow]:
     assert isinstance(fact, CompactionComplete)
     rewrite = next((each for each in state.rewrites if each.seq == event.seq), None)
     replaced = [entry for ref in fact.replaced if (entry := state.entry(ref)) is not None]
-    kept = [entry for entry in rewrite.after if entry.seq != event.seq] if rewrite else []
+    kept = _undone(event, fact, state)
+    if rewrite is not None:
+        kept = [entry for entry in rewrite.after if entry.seq != event.seq]
     recollection = state.recollection if rewrite is not None and rewrite is state.rewrites[-1] else None
     return [
         *_under(KEPT_WHOLE, _sized([_row(entry, _why(entry, state)) for entry in kept], fact.kept_tokens)),
         *_under(QUOTED, _sized(list(_quotes(fact, replaced)), fact.quoted_tokens)),
         *_under(BROUGHT_BACK, _brought_back(recollection, state) if recollection is not None else ()),
     ]
+
+
+def _undone(event: Event, fact: CompactionComplete, state: SessionState) -> list[Entry]:
+    """What a compaction had kept that was undone since."""
+    seq, facts = event.seq or 0, (each.fact for each in state.timeline)
+    undone = next((each for each in facts if isinstance(each, CompactionUndone) and each.compaction_seq == seq), None)
+    refs = undone.history if undone is not None else ()
+    kept = [ref for ref in refs if ref[0] < seq and ref not in fact.replaced]
+    return [entry for ref in kept if (entry := state.entry(ref)) is not None]
 
 
 def _under(heading: str, rows: Sequence[KeptRow]) -> list[KeptRow]:

@@ -2,20 +2,28 @@
 
 import tempfile
 from collections.abc import AsyncIterator
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall
 
 from co_tui.events import CompactionComplete, Event
+from co_tui.events.wording import counted
 from co_tui.exchange.exporters import exported
+from co_tui.headless.sessions.show_command import show
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
+from co_tui.session.slash.command_host import CommandFunction
+from co_tui.session.slash.reports_commands import context, history
 from co_tui.session.state.out_of_context import out_of_context
 from co_tui.session.turns.turn import Outcome
+from co_tui.settings import Settings
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.ui.compaction.kept_messages import KEPT_WHOLE, QUOTED, KeptRow, figures_after, kept_rows
 from tests.support.environments import ScriptedModel, environment_for
@@ -43,7 +51,7 @@ TURNS = st.lists(
         st.integers(1, 40),
         st.integers(0, 3),
         st.sampled_from((5, 80, 600)),
-        st.sampled_from(("", "", "compact", "pin", "undo")),
+        st.sampled_from(("", "", "compact", "deep", "pin", "pin many", "undo", "edit")),
     ),
     min_size=2,
     max_size=9,
@@ -81,15 +89,15 @@ def check(event: Event, session: Session) -> None:
     parts = (fact.fixed_tokens, fact.kept_tokens, fact.summary_tokens, fact.quoted_tokens)
     assert sum(parts) == fact.post_tokens and min(parts) >= 0
     said = f"{replaced} of {fact.pre_messages} messages"
-    assert said in fact.outcome_sentence() and said in fact.timeline_text() and said in str(fact.export_entry())
+    assert said in str(fact.export_entry())
+    assert fact.edited or (said in fact.outcome_sentence() and said in fact.timeline_text())
     figures = figures_after(fact)
     assert figures[0] == f"{fact.account}, {fact.post_messages:,} after"
     assert f"{fact.pre_tokens:,} → {fact.post_tokens:,} tokens" in figures[1]
-    rows = kept_rows(event, state)
-    if any(rewrite.seq == event.seq for rewrite in state.rewrites):
-        whole, quoted = under(KEPT_WHOLE, rows), under(QUOTED, rows)
-        assert len(whole) == fact.kept_messages and sum(row.tokens for row in whole) == fact.kept_tokens
-        assert sum(row.tokens for row in quoted) == fact.quoted_tokens
+    rows = kept_rows(event, state)  # also of one that was undone since
+    whole, quoted = under(KEPT_WHOLE, rows), under(QUOTED, rows)
+    assert len(whole) == fact.kept_messages and sum(row.tokens for row in whole) == fact.kept_tokens
+    assert sum(row.tokens for row in quoted) == fact.quoted_tokens
 
 
 def under(heading: str, rows: list[KeptRow]) -> list[KeptRow]:
@@ -100,20 +108,51 @@ def under(heading: str, rows: list[KeptRow]) -> list[KeptRow]:
 
 
 async def check_now(session: Session, store: SqliteStore) -> None:
-    """Right after a compaction: the gauge, the lens and the chat's rule agree with its event."""
+    """Right after a compaction: all that shows the context agrees with its event."""
     event, state, lens = session.state.compactions[-1], session.state, lens_of(session)
     fact = event.fact
     assert isinstance(fact, CompactionComplete) and state.usage is not None
     assert state.usage.current_tokens == fact.post_tokens == lens.reading.current_tokens
-    assert len(state.history) == fact.post_messages == lens.total_json()["messages"]
+    assert len(state.history) == fact.post_messages == lens.total_json()["messages"] + state.not_sent
     group = next(each for each in out_of_context(state).groups if each.removal.seq == event.seq)
     assert group.messages == (fact.originals or len(fact.replaced))
     with store.reading() as reading:
         text = "".join(exported(reading.events(session.id), "markdown"))
     assert f"{len(fact.replaced)} of {fact.pre_messages} messages" in text
+    assert fact.post_messages == len(shown(store, session.id, history=True))
+    assert len(state.transcript) == len(shown(store, session.id, history=False))
+    said = await asked(session, store, context) + await asked(session, store, history)
+    assert f"context       {fact.post_tokens:,} of " in said and f"messages      {fact.post_messages}  (" in said
+    assert f"conversation  {fact.post_tokens - fact.fixed_tokens:,}\n" in said
+    seen = sum(state.entry(entry.ref) is entry for entry in state.history if entry.seq != event.seq)
+    assert f"The model sees {seen:,} of {counted(len(state.transcript), 'message')}." in said
+
+
+def shown(store: SqliteStore, session_id: str, *, history: bool) -> list[str]:
+    """The lines of `co-tui show --json`."""
+    loaded = SimpleNamespace(settings=Settings())
+    where: Any = SimpleNamespace(store=store, loaded=loaded, private=False)
+    with redirect_stdout(StringIO()) as out:
+        assert show(where, session_id, history=history, as_json=True) == 0
+    return out.getvalue().splitlines()
+
+
+async def asked(session: Session, store: SqliteStore, command: CommandFunction) -> str:
+    """What a command answers."""
+    answers: list[str] = []
+    launch = SimpleNamespace(settings=session.settings, store=store)
+    host: Any = SimpleNamespace(session=session, launch=launch, answer=answers.append)
+    await command(host, "")
+    return "".join(answers)
+
+
+EDITED_THEN_UNDONE = [Turn("", 9, 3, 600, ends) for ends in ("", "", "compact", "edit", "undo", "undo")]
+MUCH_PINNED = [Turn("", 40, 3, 600, ends) for ends in ("", "", "pin many", "", "compact")]
 
 
 @given(TURNS)
+@example(EDITED_THEN_UNDONE)
+@example(MUCH_PINNED)
 @settings(max_examples=drawn(6))
 async def test_every_figure_of_a_compaction_is_the_same_wherever_it_is_shown(turns: list[Turn]) -> None:
     model = Model()
@@ -137,11 +176,15 @@ async def end(turn: Turn, session: Session, store: SqliteStore) -> None:
     match turn.ends:
         case "pin":
             await session.edits.pin([state.history[-1].ref])
+        case "pin many":
+            await session.edits.pin([entry.ref for entry in state.history[:-2]])
         case "undo" if state.rewrites:
             await session.edits.undo()
-        case "compact":
+        case "edit" if state.compactions and any(state.compactions[-1].seq == entry.seq for entry in state.history):
+            await session.edits.edit_summary(state.compactions[-1].seq or 0, "It was about the module.")
+        case "compact" | "deep":
             try:
-                done = await session.compact()
+                done = await session.compact(deep=turn.ends == "deep")
             except CompactionRefused:
                 return
             if done.success:

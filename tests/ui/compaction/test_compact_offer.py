@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.compaction.compact_offer import CompactOffer
+from co_tui.ui.compaction.compaction_screen import figures
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -85,3 +86,4 @@ async def test_the_command_compacts_at_once_and_may_go_deep(home: Path, provider
         fact: Any = app.controller.state.compactions[-1].fact
         assert fact.success and fact.kept_messages == 1 and fact.focus == "the module"
         assert "the module" in str(provider.summary_requests[-1])
+        assert ("focus", "the module") in figures(fact) and "focus: the module" in str(fact.export_entry())
