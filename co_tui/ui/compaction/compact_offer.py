@@ -37,9 +37,9 @@ class CompactOffer(Widget, can_focus=True):
     CompactOffer { height: 1; padding: 0 1; background: $surface; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "accept", "Compact"),
-        Binding("d", "deeper", "Deeper"),
-        Binding("escape", "close", "Back"),
+        Binding("enter", "accept", "Compact", show=False),
+        Binding("d", "deeper", "Compact deeper", show=False),
+        Binding("escape", "close", "Back", show=False),
     ]
     is_fleeting: Final = True
     """Every key it does not bind is meant for the prompt."""
