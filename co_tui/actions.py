@@ -112,7 +112,7 @@ COMMANDS: Final = (
     SlashCommand(
         "compact",
         "conversation",
-        "Summarise older messages; FOCUS says what to keep, --deep keeps only the newest step",
+        "Summarise older messages; FOCUS says what to keep",
         "[--deep] [FOCUS]",
         key="f5",
         letter="c",

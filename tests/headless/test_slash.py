@@ -86,7 +86,7 @@ def test_reports_are_data(talked: Here, provider: Provider) -> None:
     assert "/context takes nothing" in (wrong := slash(talked, "/context all")).err and wrong.code == 2
     assert "theme" in slash(talked, "/config").out and "mode = ask" in slash(talked, "/config mode").out
     assert "No hooks." in slash(talked, "/hooks").out
-    assert "/compact [FOCUS]" in (listed := slash(talked, "/help").out) and "/lens" not in listed
+    assert "/compact [--deep] [FOCUS]" in (listed := slash(talked, "/help").out) and "/lens" not in listed
     assert "No MCP servers." in slash(talked, "/mcp").out
     assert "● ask" in (modes := slash(talked, "/mode").out) and "Switch with --mode MODE." in modes
     assert provider.requests == []
@@ -121,9 +121,9 @@ def test_clear_and_undo(talked: Here) -> None:
     assert refused.code == 1 and refused.err.startswith("co-tui: Nothing to undo")
 
 
-def test_a_compaction_that_fails_is_a_failure(talked: Here) -> None:
+def test_a_compaction_that_would_free_nothing_is_a_failure(talked: Here) -> None:
     done = slash(talked, "/compact")
-    assert (done.code, done.err) == (1, "co-tui: Compaction failed, nothing changed: it would not free any room.\n")
+    assert (done.code, done.err) == (1, "co-tui: Nothing to compact: it would not free any room.\n")
 
 
 def test_model_policy_mode_and_title_of_a_session(talked: Here, provider: Provider) -> None:
