@@ -2,7 +2,7 @@
 
 import tempfile
 from collections.abc import AsyncIterator
-from contextlib import redirect_stdout
+from contextlib import asynccontextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -155,6 +155,15 @@ MUCH_PINNED = [Turn("", 40, 3, 600, ends) for ends in ("", "", "pin many", "", "
 @example(MUCH_PINNED)
 @settings(max_examples=drawn(6))
 async def test_every_figure_of_a_compaction_is_the_same_wherever_it_is_shown(turns: list[Turn]) -> None:
+    async with talked(turns) as (session, _):
+        for event in session.state.compactions:
+            if event.fact.success and not event.fact.agent:
+                check(event, session)
+
+
+@asynccontextmanager
+async def talked(turns: list[Turn]) -> AsyncIterator[tuple[Session, Model]]:
+    """A session after these turns."""
     model = Model()
     with tempfile.TemporaryDirectory() as place:
         environment = environment_for(Path(place), model, tools=[read])
@@ -164,9 +173,7 @@ async def test_every_figure_of_a_compaction_is_the_same_wherever_it_is_shown(tur
             assert await session.submit(turn.prompt) is Outcome.DONE
             await session.settle(30)
             await end(turn, session, environment.store)
-        for event in session.state.compactions:
-            if event.fact.success and not event.fact.agent:
-                check(event, session)
+        yield session, model
         await session.close()
         environment.store.close()
 

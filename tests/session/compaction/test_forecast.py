@@ -1,6 +1,5 @@
 """What F5 promises: how much a compaction would free, before any model is asked."""
 
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,9 +9,7 @@ from hypothesis import strategies as st
 from co_tui.events import CompactionComplete
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
-from co_tui.session.turns.turn import Outcome
-from tests.session.compaction.test_account import TURNS, Model, Turn, end, read
-from tests.support.environments import environment_for
+from tests.session.compaction.test_account import TURNS, Turn, talked
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.talks import talking
@@ -20,22 +17,6 @@ from tests.support.talks import talking
 RULE = "Never touch the migrations."
 CLOSE = 0.1
 """Of the context: how far what is freed may be from what was promised."""
-
-
-async def compacted(turns: list[Turn], deep: bool) -> None:
-    model = Model()
-    with tempfile.TemporaryDirectory() as place:
-        environment = environment_for(Path(place), model, tools=[read])
-        session = await Session.start(environment, model.name)
-        for turn in turns:
-            model.begin(turn)
-            assert await session.submit(turn.prompt) is Outcome.DONE
-            await session.settle(30)
-            await end(turn, session, environment.store)
-        model.begin(Turn("", 1, 0, 600, ""))  # a summary that repeats itself is not used: the offline summariser serves
-        await check(session, deep)
-        await session.close()
-        environment.store.close()
 
 
 async def check(session: Session, deep: bool) -> None:
@@ -60,7 +41,9 @@ async def check(session: Session, deep: bool) -> None:
 @given(TURNS, st.booleans())
 @settings(max_examples=drawn(6))
 async def test_what_is_freed_is_close_to_what_was_promised(turns: list[Turn], deep: bool) -> None:
-    await compacted(turns, deep)
+    async with talked(turns) as (session, model):
+        model.begin(Turn("", 1, 0, 600, ""))  # a summary that repeats itself is not used: the offline summariser serves
+        await check(session, deep)
 
 
 async def test_a_deep_compaction_frees_more_than_an_ordinary_one(home: Path, provider: Provider) -> None:
