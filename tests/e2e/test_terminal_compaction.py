@@ -35,11 +35,15 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
         terminal.wait(f"● turn {n}", gone="Esc stop")
     provider.summaries = [Reply(text=SUMMARY, wait_s=HANGING_S)]
     terminal.press("F5")
+    terminal.wait("Frees about", "Enter compacts")
+    terminal.press("Enter")
     terminal.wait("Compacting conversation history", "requested by you", "Esc Cancel")
     wait_until(lambda: provider.summary_requests)  # cancelled before, it would have nobody to hang up on
     terminal.press("Escape")
     terminal.wait("Compaction cancelled", "compaction cancelled", gone="Esc Cancel")
     assert provider.closed_early.wait(PATIENCE_S), "the provider saw the connection go"
+    terminal.press("F5")
+    terminal.wait("Frees about")
     terminal.press("F5")
     terminal.wait("◆ Conversation Compacted", "are summarised", "checkpoint 1")
     for key in ("Tab", "Tab", "End", "Enter"):
