@@ -173,7 +173,7 @@ async def test_the_gauge_shows_pace_and_changes_level(home: Path, provider: Prov
             levels.append(reading.level)
             outlooks.append(reading.outlook)
         assert levels == ["normal", "normal", "warning"]
-        assert outlooks[1] == "compacts at 92 %, ≈ 10 turns", "instructions and tools have their share of the first count"
+        assert outlooks[1] == "compacts at 92 %, ≈ 10 turns", "the tools have their share of the first count"
 
 
 async def test_every_size_shows_prompt_and_gauge(home: Path, provider: Provider) -> None:
