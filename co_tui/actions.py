@@ -232,6 +232,7 @@ COMMANDS: Final = (
         "approvals",
         "work",
         "View, add or revoke approval rules",
+        "[WORDS]",
         opens_screen=True,
     ),
     SlashCommand("hooks", "work", "List your hooks and how each last ended"),

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from co_tui.inert import one_line
 from co_tui.paths import Paths, write_atomically
-from co_tui.settings.all_settings import Settings, check
+from co_tui.settings.all_settings import Settings, about, check
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, read_text
 from co_tui.settings.hook_entries import hooks_as_table
@@ -24,6 +25,13 @@ DEFAULT: Final = "default"
 def setting_of(key: str) -> str:
     """The setting a name belongs to; `keys.compact` is part of `keys`."""
     return "keys" if key.startswith(KEY_PREFIX) else key
+
+
+def setting_label(key: str) -> str:
+    """The name of a setting, or of one action's key, for people."""
+    if key.startswith(KEY_PREFIX):
+        return f"Key for {one_line(key.removeprefix(KEY_PREFIX), 40)}"
+    return about(key).label
 
 
 def resets(key: str, value: str) -> bool:

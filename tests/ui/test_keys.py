@@ -80,7 +80,7 @@ async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider:
         await pilot.press("escape")
         app.chat.prompt.text = ""
         await type_text(pilot, "/config keys.history f11\n")
-        await until(pilot, lambda: "It applies now" in transcript_text(app))
+        await until(pilot, lambda: "Key for history: f11 (saved)" in transcript_text(app))
         await pilot.press("f12")
         await pilot.press("f11")
         await until(pilot, lambda: transcript_text(app).count("0 turns") == 2)

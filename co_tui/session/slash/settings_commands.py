@@ -6,6 +6,7 @@ from co_tui import settings
 from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.session.launch import CHOSEN
+from co_tui.session.slash.applying import NOW
 from co_tui.session.slash.command_host import CommandFailed, CommandHost, WrongArguments, command
 from co_tui.settings import RESUMED, Loaded, Origin, writing
 
@@ -91,29 +92,33 @@ class SettingChanger:
         """Raises `SettingsError`, with nothing changed."""
         launch = self._host.launch
         kept = writing.write(key, value, launch.paths, launch.settings)
-        return await self._applied(key, f"{key} = {settings.value_text(kept)} saved to {launch.paths.config_file}.")
+        shown = settings.rules()[writing.setting_of(key)].shown(kept)
+        return await self._applied(key, f"{writing.setting_label(key)}: {shown} (saved)")
 
     async def reset(self, key: str) -> str:
         """Remove the setting from the user's file. Raises `SettingsError`."""
         launch = self._host.launch
         writing.remove(key, launch.paths)
-        return await self._applied(key, f"{key} removed from {launch.paths.config_file}.")
+        before = settings.rules()[key].shown(launch.reloaded(written=key).origins[key].value)
+        return await self._applied(key, f"{writing.setting_label(key)}: {before} (yours removed)")
 
-    async def _applied(self, key: str, sentence: str) -> str:
+    async def _applied(self, key: str, done: str) -> str:
         host = self._host
         launch, setting = host.launch, writing.setting_of(key)
         changed = launch.reloaded(written=setting)
         for problem in changed.problems:
             host.fail(problem)
+        more = ""
         if setting == "context_window":
             from co_tui.session.history.learned_limits import forget_limits
 
-            sentence += forget_limits(launch.paths.state, launch.files.limits_changed)
+            more = forget_limits(launch.paths.state, launch.files.limits_changed)
         holds = await host.apply(setting, changed)
         caveat = writing.caveat(key, changed, launch.paths)
         if not caveat and key == "reasoning_effort" and (ignored := without_effect(host).get(key)):
             caveat = f" It is {ignored}."
-        return sentence + (caveat or f" It applies {holds}.")
+        more += caveat or (f" Applies {holds}." if holds != NOW else "")
+        return f"{done}.{more}" if more else done
 
 
 @command("policy")

@@ -98,10 +98,10 @@ class ApprovalsScreen(Dialog[None]):
         Binding("d,delete", "revoke", "Revoke"),
     ]
 
-    def __init__(self, editor: ApprovalEditor, mode: str = "") -> None:
-        """`mode` is the one in force, which allows more than the rules."""
+    def __init__(self, editor: ApprovalEditor, mode: str = "", words: str = "") -> None:
+        """`mode` is the one in force, which allows more than the rules; the first rule with the `words` is chosen."""
         super().__init__(wide=True)
-        self._editor, self._mode = editor, mode
+        self._editor, self._mode, self._words = editor, mode, words.lower()
         self._shown: Sequence[StandingRule] = ()
 
     def compose(self) -> ComposeResult:
@@ -113,7 +113,8 @@ class ApprovalsScreen(Dialog[None]):
             yield KeyHints(*LIST_KEYS)
 
     def on_mount(self) -> None:
-        self._fill(0)
+        texts = [f"{each.rule.rule} {each.rule.rule.shown}".lower() for each in self._editor.rules()]
+        self._fill(next((place for place, text in enumerate(texts) if self._words in text), 0))
         self.query_one(OptionList).focus()
 
     def _fill(self, highlighted: int) -> None:

@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 from co_tui.inert import inert, one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
 from co_tui.ui.dialogs.safe_screen import SafeScreen
+from co_tui.ui.keys.search_words import is_found
 from co_tui.ui.settings.setting_inputs import ChoiceList, FilterField, GroupList, OpeningList, ValueField
 from co_tui.ui.settings.setting_rows import EMPTY, LONG_VALUE, SOURCE_COLUMNS, SettingRow, about_setting, setting_line
 from co_tui.ui.widgets.key_line import HELP, KeyLine
@@ -116,7 +117,8 @@ class SettingsScreen(SafeScreen, Screen[None]):
     def _fill(self) -> None:
         """Show the matches, or the group; keeps the highlighted setting."""
         before, words = self._highlighted(), self.filter.value.strip()
-        shown = [row for row in self.rows if (row.matches(words) if words else row.group == self._group)]
+        typed = words.lower().split()
+        shown = [row for row in self.rows if (is_found(typed, row.searched) if typed else row.group == self._group)]
         width = max(30, self.values.scrollable_content_region.width)
         self.values.clear_options()
         self.values.add_options([Option(setting_line(row, width), id=row.name) for row in shown])
@@ -144,7 +146,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
         about = self.query_one("#about", Static)
         about.display = row is not None
         if row is not None:
-            about.border_title = "" if self._edited else f" {row.name} "
+            about.border_title = "" if self._edited else f" {row.label} · {row.name} "
             whole = self.values.size.width < SOURCE_COLUMNS or len(row.value) > LONG_VALUE
             about.update(Content(row.sentence) if self._edited else about_setting(row, whole=whole))
 
@@ -226,7 +228,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
     def _choose(self, row: SettingRow) -> None:
         self._begin_edit(row)
         present = "" if row.value == EMPTY else row.value
-        self.choices.border_title = row.name
+        self.choices.border_title = row.label
         self.choices.clear_options()
         labels = {choice: Text(one_line(choice, CHOICE_CHARS) or EMPTY) for choice in row.choices}
         self.choices.add_options([Option(label, id=f"={choice}") for choice, label in labels.items()])
@@ -237,7 +239,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
 
     def _write(self, row: SettingRow) -> None:
         self._begin_edit(row)
-        self.text.border_title = row.name
+        self.text.border_title = row.label
         self.text.value = _written(row)
         self.add_class("-writing")
         self.set_focus(self.text)
@@ -257,7 +259,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
         row, value = self._highlighted(), event.value.strip()
         if row is not None and value == _written(row):
             self._end_edit()
-            self._say(f"{row.name} is unchanged.")
+            self._say(f"{row.label}: unchanged")
         else:
             await self._change(self._edited, value)
 
