@@ -56,6 +56,10 @@ async def test_the_palette_finds_settings_and_opens_one(home: Path, provider: Pr
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
         await until(pilot, lambda: "1 matching “max_daily_cost”" in screen_text(app))
+        await pilot.press("enter", "escape")
+        assert isinstance(app.screen, SettingsScreen) and app.screen.values.has_focus, "one Esc leaves the field"
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
 
 
 async def test_the_palette_finds_a_rule_and_opens_it(home: Path, provider: Provider) -> None:

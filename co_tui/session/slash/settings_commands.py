@@ -9,6 +9,7 @@ from co_tui.session.launch import CHOSEN
 from co_tui.session.slash.applying import NOW
 from co_tui.session.slash.command_host import CommandFailed, CommandHost, WrongArguments, command
 from co_tui.settings import RESUMED, Loaded, Origin, writing
+from co_tui.settings.consistency import SUSPENDED
 
 
 @command("config")
@@ -119,6 +120,22 @@ class SettingChanger:
             caveat = f" It is {ignored}."
         more += caveat or (f" Applies {holds}." if holds != NOW else "")
         return f"{done}.{more}" if more else done
+
+
+async def read_again(host: CommandHost) -> str:
+    """Apply what changed in the user's file; returns a sentence that names it. Raises `SettingsError` for a file that
+    cannot be used: then the settings in force stay as they are."""
+    before = host.launch.loaded
+    after = host.launch.reloaded()
+    problems = [each for each in after.problems if each not in before.problems]
+    if problems:
+        raise settings.SettingsError(f"{problems[0].removesuffix(SUSPENDED).rstrip()} The settings in force stay.")
+    changed = [key for key, origin in after.origins.items() if origin.value != before.origins[key].value]
+    for key in changed:
+        await host.apply(key, after)
+    unknown = [each for each in after.unknown if each not in before.unknown]
+    named = ", ".join(writing.setting_label(key) for key in changed)
+    return " ".join([f"Read again: {named}." if named else "Read again; no setting changed.", *unknown[:1]])
 
 
 @command("policy")

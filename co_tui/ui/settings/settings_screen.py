@@ -1,6 +1,6 @@
 """The settings screen: groups on the left, values on the right; a change takes effect at once."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import ClassVar, Final, Protocol
 
 from rich.text import Text
@@ -28,8 +28,13 @@ AROUND_ROWS: Final = 3
 """Title, keys, and the line above the description."""
 
 CHOICE_CHARS: Final = 60
-IN_THE_FILE: Final = ("mcp_servers", "hooks", "after_edit", "permissions")
-"""Tables, which one line cannot hold."""
+IN_THE_FILE: Final = {
+    "mcp_servers": "/mcp adds one here.",
+    "hooks": "",
+    "after_edit": "",
+    "permissions": "/approvals adds and revokes them here.",
+}
+"""Tables, which one line cannot hold, and what else changes them."""
 
 
 class SettingEditor(Protocol):
@@ -43,6 +48,13 @@ class SettingEditor(Protocol):
 
     def preview(self, theme: str) -> None: ...
 
+    @property
+    def file(self) -> str:
+        """The path of the user's file, for people."""
+
+    async def edit_file(self) -> str:
+        """Open that file in the editor, then read it again."""
+
 
 class SettingsScreen(SafeScreen, Screen[None]):
     CSS_PATH = "settings.tcss"
@@ -54,6 +66,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
         Binding("slash", "filter", "Filter", priority=True),
         Binding("escape", "back", "Back", priority=True),
         Binding("backspace", "reset", "Default", tooltip="Restore the default"),
+        Binding("ctrl+g", "edit_file", "config.toml", tooltip="Edit config.toml in $VISUAL or $EDITOR", priority=True),
     ]
 
     groups = query_one("#groups", OptionList)
@@ -87,6 +100,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
     def on_mount(self) -> None:
         self.groups.highlighted = 0
         self._load()
+        self._say(f"Changes are saved to {self._editor.file}")
         if self._words:
             self.filter.value = self._words
             self.action_filter()
@@ -101,7 +115,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
         """While a value is being changed, its keys take precedence."""
         if action == "filter" and self.filter.has_focus:
             return False
-        if self._edited and action in ("filter", "reset", "to_groups", "to_values", "other_group"):
+        if self._edited and action in ("filter", "reset", "edit_file", "to_groups", "to_values", "other_group"):
             return False
         narrow, in_groups = self.has_class("-narrow"), self.groups.has_focus
         wide = not narrow
@@ -210,8 +224,8 @@ class SettingsScreen(SafeScreen, Screen[None]):
         if row is None:
             return
         if row.name in IN_THE_FILE:
-            how = "or use /approvals" if row.name == "permissions" else "as the README shows"
-            self._say(f"{row.name} is a table. Edit it in config.toml, {how}.", bad=True)
+            how = f" {IN_THE_FILE[row.name]}" if IN_THE_FILE[row.name] else ""
+            self._say(f"{row.label} are edited in {self._editor.file}: Ctrl+G opens it.{how}")
         elif row.is_switch:
             await self._change(row.name, "off" if row.value == "on" else "on")
         elif row.choices:
@@ -275,11 +289,15 @@ class SettingsScreen(SafeScreen, Screen[None]):
         self._say(sentence)
 
     async def action_reset(self) -> None:
-        row = self._highlighted()
-        if row is None:
-            return
+        if (row := self._highlighted()) is not None:
+            await self._show_outcome(self._editor.reset(row.name))
+
+    async def action_edit_file(self) -> None:
+        await self._show_outcome(self._editor.edit_file())
+
+    async def _show_outcome(self, change: Awaitable[str]) -> None:
         try:
-            sentence = await self._editor.reset(row.name)
+            sentence = await change
         except SettingsError as error:
             self._say(str(error), bad=True)
             return
@@ -300,11 +318,12 @@ class SettingsScreen(SafeScreen, Screen[None]):
         self.refresh_bindings()
 
     def action_back(self) -> None:
-        """Leave the editor, the filter or the screen, whichever was opened last."""
+        """Leave the editor, the filter or the screen, whichever was opened last. A filter that the screen was opened
+        with is left with it."""
         if self._edited:
             self._end_edit()
             self._say("")
-        elif self.has_class("-filtering"):
+        elif self.has_class("-filtering") and self.filter.value != self._words:
             self.filter.value = ""
             self.remove_class("-filtering")
             self.values.focus()

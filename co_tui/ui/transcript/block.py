@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ATTACHED, MADE = "attached", "made"
 """Stand-ins for a tool name: a file attached to a prompt, an image made by the model."""
 
+UNKNOWN_SPEAKER = "co-tui"
 MAX_DRAWN = 8
 """Images of a block drawn in the chat; all of them can be opened."""
 PROMPT_LINES = 60
@@ -39,6 +40,8 @@ class Block:
     folded: bool = False
     first_of_reply: bool = False
     """Whether the speaker's name is shown above it."""
+    speaker: str = ""
+    """The model that wrote it; empty if it is not known."""
     tight: bool = False
     """Whether no empty line separates it from the block above."""
     interrupted: bool = False
@@ -75,6 +78,10 @@ class Block:
     result_seq: int = 0
     """Event of the message with the tool's result."""
     turn: int = 0
+
+    @property
+    def speaker_name(self) -> str:
+        return "You" if self.kind == "user" else self.speaker or UNKNOWN_SPEAKER
 
     @property
     def is_message(self) -> bool:
