@@ -17,7 +17,9 @@ from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import FormRefused, ModelUnusable
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.agent.wire.request_failures import Failure
-from co_tui.events import SessionError
+from co_tui.context.measure.count import Reading
+from co_tui.events import SessionError, share_of
+from co_tui.events.wording import percent
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.hooks.session_hooks import StoppedByHook
@@ -36,11 +38,25 @@ MOST_PARTIAL_CHARS: Final = 100_000
 class PromptTooLong(Exception):
     """The prompt alone, with its scaffold, does not fit the window."""
 
-    def __init__(self, overshoot_tokens: int, window_tokens: int, what: str = "The prompt") -> None:
-        super().__init__(
-            f"{what} is about {overshoot_tokens:,} tokens too long for the window of {window_tokens:,}. "
+    def __init__(self, overshoot_tokens: int, reading: Reading, what: str = "The prompt") -> None:
+        super().__init__(_too_long(overshoot_tokens, reading, what))
+
+
+def _too_long(overshoot_tokens: int, reading: Reading, what: str) -> str:
+    """What takes the room, and what to do about it."""
+    window, tools, system = reading.window.tokens, reading.tool_definition_tokens, reading.system_tokens
+    rest = reading.conversation_tokens
+    if tools >= max(overshoot_tokens, rest, system):
+        cause, taken, advice = "Tools", tools, "offer fewer tools (/settings tools)"
+    elif system >= max(overshoot_tokens, rest):
+        cause, taken, advice = "Instructions", system, "shorten them (/context instructions shows them)"
+    else:
+        return (
+            f"{what} is about {overshoot_tokens:,} tokens too long for the window of {window:,}. "
             "Shorten it, or choose a larger model."
         )
+    share = percent(share_of(taken, window))
+    return f"{cause} take {share} of the window of {window:,} tokens. Use a model with a larger window, or {advice}."
 
 
 class StepsUsedUp(Exception):

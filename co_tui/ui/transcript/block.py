@@ -19,8 +19,9 @@ ATTACHED, MADE = "attached", "made"
 UNKNOWN_SPEAKER = "co-tui"
 MAX_DRAWN = 8
 """Images of a block drawn in the chat; all of them can be opened."""
-PROMPT_LINES = 60
-"""Longer prompts are folded."""
+PROMPT_LINES = 20
+PROMPT_CHARS = 4_000
+"""Longer prompts are folded: most of such a text was pasted."""
 
 DIFF_LINES_OPEN = 12
 """A longer diff is folded to as many of its lines."""
@@ -47,6 +48,8 @@ class Block:
     interrupted: bool = False
     unsaved: bool = False
     """Not in the log yet; lost if the app ends before it is saved."""
+    queued: bool = False
+    """A prompt that waits for its turn: one line, whatever its length."""
     unseen: bool = False
     """Not in the transcript: a call whose effect is shown elsewhere."""
     tool_name: str = ""
@@ -108,8 +111,9 @@ class Block:
 
     @property
     def is_long_prompt(self) -> bool:
-        """Whether it is folded to its first lines: most of it was pasted."""
-        return self.kind == "user" and self.text.count("\n") >= PROMPT_LINES
+        """Whether it is folded to its first lines."""
+        is_long = self.text.count("\n") >= PROMPT_LINES or len(self.text) > PROMPT_CHARS
+        return self.kind == "user" and not self.queued and is_long
 
     @property
     def foldable(self) -> bool:

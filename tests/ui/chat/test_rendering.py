@@ -164,6 +164,13 @@ def test_no_line_is_wider_than_the_screen_whatever_it_holds(kind: str, text: str
 def test_a_long_prompt_shows_its_beginning_until_it_is_opened() -> None:
     block = Block("user", "\n".join(f"line {n}" for n in range(1, 101)))
     lines = shown(block)
-    assert lines[-2:] == ["▌ line 30", "▌ … 70 more lines (Enter expands, v shows all)"]
+    assert lines[-2:] == ["▌ line 8", "▌ … 92 more lines (Enter expands, v shows all)"]
     block.folded = False
-    assert shown(block)[-1] == "▌ line 100" and not Block("user", "\n" * 59).foldable
+    assert shown(block)[-1] == "▌ line 100" and not Block("user", "\n" * 19).foldable
+    pasted = shown(Block("user", "word " * 1_000))
+    assert len(pasted) < 20 and pasted[-1] == "▌ … 4,200 more characters (Enter expands, v shows all)"
+
+
+def test_a_queued_prompt_is_one_line() -> None:
+    lines = [line for line in shown(Block("user", "Fix the cart\n" * 30, status="queued", queued=True)) if line]
+    assert len(lines) == 1 and lines[0].startswith("▌ Fix the cart  ") and lines[0].endswith("+29 lines  queued")
