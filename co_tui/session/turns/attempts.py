@@ -18,7 +18,7 @@ from co_tui.agent.wire.model_errors import FormRefused, ModelUnusable
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.agent.wire.request_failures import Failure
 from co_tui.context.measure.count import Reading
-from co_tui.events import SessionError, share_of
+from co_tui.events import SessionError, UsageInfo, share_of
 from co_tui.events.wording import percent
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.history.governed_history import GovernedHistory
@@ -39,24 +39,30 @@ class PromptTooLong(Exception):
     """The prompt alone, with its scaffold, does not fit the window."""
 
     def __init__(self, overshoot_tokens: int, reading: Reading, what: str = "The prompt") -> None:
-        super().__init__(_too_long(overshoot_tokens, reading, what))
-
-
-def _too_long(overshoot_tokens: int, reading: Reading, what: str) -> str:
-    """What takes the room, and what to do about it."""
-    window, tools, system = reading.window.tokens, reading.tool_definition_tokens, reading.system_tokens
-    rest = reading.conversation_tokens
-    if tools >= max(overshoot_tokens, rest, system):
-        cause, taken, advice = "Tools", tools, "offer fewer tools (/settings tools)"
-    elif system >= max(overshoot_tokens, rest):
-        cause, taken, advice = "Instructions", system, "shorten them (/context instructions shows them)"
-    else:
-        return (
-            f"{what} is about {overshoot_tokens:,} tokens too long for the window of {window:,}. "
+        window = reading.window.tokens
+        super().__init__(
+            _what_fills(reading, window, overshoot_tokens)
+            or f"{what} is about {overshoot_tokens:,} tokens too long for the window of {window:,}. "
             "Shorten it, or choose a larger model."
         )
-    share = percent(share_of(taken, window))
-    return f"{cause} take {share} of the window of {window:,} tokens. Use a model with a larger window, or {advice}."
+
+
+def _what_fills(request: Reading | UsageInfo, window_tokens: int, overshoot_tokens: int) -> str:
+    """What takes the room if it is not the conversation, and what to do about it; empty if it is."""
+    tools, system = request.tool_definition_tokens, request.system_tokens
+    if max(tools, system) < max(overshoot_tokens, request.conversation_tokens):
+        return ""
+    taken = max(tools, system)
+    cause, advice = (
+        ("Tools", "offer fewer tools (/settings tools)")
+        if tools >= system
+        else ("Instructions", "shorten them (/context instructions shows them)")
+    )
+    share = percent(share_of(taken, window_tokens))
+    return (
+        f"{cause} take {share} of the window of {window_tokens:,} tokens. "
+        f"Use a model with a larger window, or {advice}."
+    )
 
 
 class StepsUsedUp(Exception):
@@ -195,7 +201,8 @@ class Attempts:
         limit = self.history.governor.window.tokens
         if usage is None or usage.current_tokens <= limit:
             return "Nothing more can be left out."
-        return f"Shorten the prompt: it is about {usage.current_tokens - limit:,} tokens too long."
+        overshoot = usage.current_tokens - limit
+        return _what_fills(usage, limit, overshoot) or f"Shorten the prompt: it is about {overshoot:,} tokens too long."
 
     async def _wait_to_retry(self, failure: Failure, attempt: int) -> None:
         backoff = self.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
