@@ -189,7 +189,7 @@ class Settings(ContextSettings):
         About(
             "tools",
             "Private web hosts",
-            "Names that pages may be fetched from although they lead to a private address.",
+            "Hosts on private networks that pages may be fetched from.",
         ),
     ] = ()
     database: Annotated[

@@ -203,7 +203,7 @@ class ContextSettings(Record):
         About(
             "context",
             "Clear tool results (tokens)",
-            "Clear tool results that are older than the newest ones of this many tokens.",
+            "Keep this many tokens of the newest tool results; clear older ones.",
         ),
     ] = 0
     clear_results_step_tokens: Annotated[
@@ -212,7 +212,7 @@ class ContextSettings(Record):
         About(
             "context",
             "Cleared at once (tokens)",
-            "Clear at least this many tokens at once, so that the prompt cache is rewritten seldom.",
+            "Clear at least this many tokens at once, so that the prompt cache is rarely rewritten.",
         ),
     ] = 20000
     cleared_result_chars: Annotated[

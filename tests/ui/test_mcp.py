@@ -145,7 +145,7 @@ async def test_the_file_is_edited_and_read_again(
         await until(pilot, lambda: "running, 8 tools" in screen_text(app))
         new.write_text("max_retries = = 9\n")
         await pilot.press("ctrl+g")
-        await until(pilot, lambda: "The settings in force stay." in screen_text(app))
+        await until(pilot, lambda: "Your settings are unchanged." in screen_text(app))
         assert app.launch.settings.max_retries == 9 and [each.stage for each in servers(app)] == ["running"]
         await pilot.press("escape")
         await type_text(pilot, "/settings retries\n")

@@ -101,7 +101,7 @@ class SettingChanger:
         launch = self._host.launch
         writing.remove(key, launch.paths)
         before = settings.rules()[key].shown(launch.reloaded(written=key).origins[key].value)
-        return await self._applied(key, f"{writing.setting_label(key)}: {before} (yours removed)")
+        return await self._applied(key, f"{writing.setting_label(key)}: {before} (your value removed)")
 
     async def _applied(self, key: str, done: str) -> str:
         host = self._host
@@ -129,7 +129,7 @@ async def read_again(host: CommandHost) -> str:
     after = host.launch.reloaded()
     problems = [each for each in after.problems if each not in before.problems]
     if problems:
-        raise settings.SettingsError(f"{problems[0].removesuffix(SUSPENDED).rstrip()} The settings in force stay.")
+        raise settings.SettingsError(f"{problems[0].removesuffix(SUSPENDED).rstrip()} Your settings are unchanged.")
     changed = [key for key, origin in after.origins.items() if origin.value != before.origins[key].value]
     for key in changed:
         await host.apply(key, after)

@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from co_tui.events.wording import mode_line
 from co_tui.inert import one_line
+from co_tui.session.slash.applying import NOW
 from co_tui.session.slash.command_host import CommandHost
 from co_tui.session.slash.work_commands import standing_approvals
 from co_tui.settings import SettingsError, quoted
@@ -65,7 +66,8 @@ class ApprovalEditor:
         """Write a rule to the user's file; returns when it takes effect. Raises `SettingsError`."""
         launch = self._host.launch
         added = add_permission(effect, rule, launch.paths)
-        return f"Added: {effect} {added.rule}. It applies {await self._reload()}."
+        holds = await self._reload()
+        return f"Added: {effect} {added.rule}{f', applies {holds}' if holds != NOW else ''} (saved)"
 
     async def revoke(self, rule: "RuleInForce") -> str:
         """Raises `SettingsError`."""

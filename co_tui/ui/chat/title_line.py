@@ -105,7 +105,7 @@ def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     private, sandbox = "private" if facts.private else "", "sandboxed" if facts.sandboxed else ""
     effort = one_line(f"{facts.effort} effort" if facts.effort else "", 24)
     policy, branch = one_line(policy_label(facts.policy), 24), one_line(facts.branch, 24)
-    folder = one_line(facts.folder, 24)
+    folder = one_line(facts.folder, 18)
     without_provider = model_name(facts.model)
     host = facts.where.rpartition(":/")[0]
     unpushed = facts.unpushed

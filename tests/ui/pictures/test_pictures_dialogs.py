@@ -171,7 +171,7 @@ async def test_empty_lists(pictures: Pictures, home: Path, provider: Provider) -
 
 async def test_keys_of_providers(pictures: Pictures, home: Path, provider: Provider) -> None:
     async def refuse(key: str) -> LoginResult:
-        return LoginResult(False, "api.anthropic.com refused the key (HTTP 401). It was not kept.")
+        return LoginResult(False, "api.anthropic.com refused the key (HTTP 401). It was not saved.")
 
     async def typed(pilot: Pilot[None]) -> None:
         await pushed(lambda: KeyScreen("anthropic", "api.anthropic.com", refuse))(pilot)
@@ -180,7 +180,7 @@ async def test_keys_of_providers(pictures: Pictures, home: Path, provider: Provi
     scenes = {
         "keys": pushed(lambda: LoginScreen(KEYS)),
         "a key": typed,
-        "refused": pressed("enter", then="It was not kept."),
+        "refused": pressed("enter", then="It was not saved."),
     }
     await pictures.of_each(Frozen(launch_for(home, provider)), scenes, SMALL)
 

@@ -60,7 +60,9 @@ async def test_settings_are_found_changed_in_place_and_reset(home: Path, provide
         assert load(paths=launch.paths, cwd=launch.cwd, environ={}).settings.max_retries == 7
         assert app.launch.settings.max_retries == 7 and "config.toml" in screen_text(app)
         await pilot.press("backspace")
-        await until(pilot, lambda: app.launch.settings.max_retries == 4 and "Retries: 4 (yours removed)" in said(app))
+        await until(
+            pilot, lambda: app.launch.settings.max_retries == 4 and "Retries: 4 (your value removed)" in said(app)
+        )
         for key in ("enter", "backspace", "9", "enter"):  # in one burst, too
             app.post_message(Key(key, key if len(key) == 1 else None))
         await until(pilot, lambda: app.launch.settings.max_retries == 9)
