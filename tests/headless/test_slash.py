@@ -172,7 +172,7 @@ WRONG_WORDS = {
     "/undo abc": "nothing or an event number, not 'abc'",
     "/clear now": "nothing, not 'now'",
     "/history extra": "nothing, not 'extra'",
-    "/approvals all": "nothing, not 'all'",
+    "/hooks all": "nothing, not 'all'",
 }
 
 
