@@ -66,7 +66,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
         Binding("slash", "filter", "Filter", priority=True),
         Binding("escape", "back", "Back", priority=True),
         Binding("backspace", "reset", "Default", tooltip="Restore the default"),
-        Binding("ctrl+g", "edit_file", "config.toml", tooltip="Edit config.toml in $VISUAL or $EDITOR", priority=True),
+        Binding("ctrl+g", "edit_file", "Edit file", tooltip="Edit config.toml in $VISUAL or $EDITOR", priority=True),
     ]
 
     groups = query_one("#groups", OptionList)
@@ -100,7 +100,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
     def on_mount(self) -> None:
         self.groups.highlighted = 0
         self._load()
-        self._say(f"Changes are saved to {self._editor.file}")
+        self._say(f"Changes are saved to {self._editor.file} · Ctrl+G edits it")
         if self._words:
             self.filter.value = self._words
             self.action_filter()

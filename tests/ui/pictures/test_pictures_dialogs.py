@@ -226,10 +226,10 @@ async def test_compaction_tabs(pictures: Pictures, home: Path, provider: Provide
 async def test_settings_changed(pictures: Pictures, home: Path, provider: Provider) -> None:
     async def opened(pilot: Pilot[None]) -> None:
         await shown(pilot)
-        await type_text(pilot, "/settings keys\n")
-        await until(
-            pilot, lambda: isinstance(pilot.app.screen, SettingsScreen) and "compact=F12" in screen_text(pilot.app)
-        )
+        await type_text(pilot, "/settings \n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        await pilot.press(*"custom")
+        await until(pilot, lambda: "compact=F12" in screen_text(pilot.app))
 
     async def clashing(pilot: Pilot[None]) -> None:
         await pilot.press("enter")
