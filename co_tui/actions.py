@@ -232,6 +232,7 @@ COMMANDS: Final = (
         "approvals",
         "work",
         "View, add or revoke approval rules",
+        "[WORDS]",
         opens_screen=True,
     ),
     SlashCommand("hooks", "work", "List your hooks and how each last ended"),
@@ -282,7 +283,9 @@ COMMANDS: Final = (
         opens_screen=True,
         needs_session="with arguments",
     ),
-    SlashCommand("mcp", "reports", "Show MCP servers; `restart` restarts failed ones", "[restart]"),
+    SlashCommand(
+        "mcp", "reports", "Show and add MCP servers; `restart` restarts failed ones", "[restart]", opens_screen=True
+    ),
     SlashCommand(
         "resume",
         "sessions",

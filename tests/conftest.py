@@ -120,8 +120,10 @@ if not LONG_RUN:
 
 
 @pytest.fixture
-def pictures(snapshot: SnapshotAssertion, request: pytest.FixtureRequest) -> Pictures:
-    """Compares a screen with how it looked, at several sizes, dark and light."""
+def pictures(snapshot: SnapshotAssertion, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pictures:
+    """Compares a screen with how it looked, at several sizes, dark and light. Paths on it are always the same."""
+    monkeypatch.setattr("co_tui.ui.chat.chat_screen.folder_name", lambda _: "shop/")
+    monkeypatch.setattr("co_tui.ui.commands.settings_commands.config_path", lambda _: "~/.config/co-tui/config.toml")
     return Pictures(snapshot, request.config.getoption("--pictures"), request.node.name)
 
 

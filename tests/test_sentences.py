@@ -67,7 +67,10 @@ def test_no_sentence_is_long() -> None:
         ('notify("Saved to disk.")', [("notice", "Saved to disk.")]),
         ('raise Refused(f"Cannot read {path}: {why}.")', [("error", "Cannot read …: ….")]),
         ('add_argument("--x", help="the number of rows")', [("help", "the number of rows")]),
-        ('x: Annotated[int, About("files", "Most files kept.")] = 1', [("setting", "Most files kept.")]),
+        (
+            'x: Annotated[int, About("files", "Kept files", "Most files kept.")] = 1',
+            [("setting", "Kept files"), ("setting", "Most files kept.")],
+        ),
         ('"""Not a sentence for people."""', []),
         ('re.compile("one or two")', []),
         ('def f() -> "Row | None": ...', []),

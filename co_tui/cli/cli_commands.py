@@ -359,7 +359,7 @@ COMMANDS: Final = (
     ),
     CliCommand(
         "login",
-        "keep a provider's key, read from the terminal or standard input",
+        "save a provider's key, read from the terminal or standard input",
         (
             _option(
                 "provider",
@@ -368,13 +368,13 @@ COMMANDS: Final = (
                 metavar="PROVIDER",
                 help="such as anthropic, openai, google, or postgresql",
             ),
-            _flag("--remove", "forget the kept key"),
+            _flag("--remove", "remove the saved key"),
         ),
     ),
     CliCommand(
         "acp",
         "speak the Agent Client Protocol with an editor on standard input and output",
-        (_flag("--login", "keep a provider's key, as `co-tui login` does: editors start this"), *MODEL_OPTIONS),
+        (_flag("--login", "save a provider's key, as `co-tui login` does: editors start this"), *MODEL_OPTIONS),
     ),
     CliCommand("doctor", "check the installation", (_flag("--full", "read all of a large database, too"),)),
 )

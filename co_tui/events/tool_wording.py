@@ -77,13 +77,23 @@ def stage_of(outcome: str) -> Stage:
     return _STAGES.get(outcome, "failed")
 
 
+OTHER_LABELS: Final = {"agent_name": "agent"}
+"""Arguments under names that people know."""
+
+
 def argument_lines(text: str) -> str:
     """What a call was given, a line for each; as it was written when that cannot be read."""
     values = arguments_of(text)
     if not values:
         return "" if text == "{}" else inert(text)
     # Read as JSON, what stood there as an escape is a character now.
-    return inert("\n".join(f"{name}: {_as_written(value)}" for name, value in values.items()))
+    shown = ((OTHER_LABELS.get(name, name), value) for name, value in values.items() if not _is_self(name, value))
+    return inert("\n".join(f"{name}: {_as_written(value)}" for name, value in shown))
+
+
+def _is_self(name: str, value: object) -> bool:
+    """Whether it only says that the model delegates to itself."""
+    return name == "agent_name" and value in ("", "self")
 
 
 def _as_written(value: object) -> str:

@@ -144,7 +144,7 @@ def _installed(package: str) -> str:
 def _keys(keys: KeptKeys, environ: Mapping[str, str]) -> str:
     """Which providers have a key, and where each comes from; never the key itself."""
     found = [f"{provider} ({source})" for provider, source in key_sources(keys, environ)]
-    return ", ".join(found) or "none (`co-tui login PROVIDER` keeps one)"
+    return ", ".join(found) or "none (`co-tui login PROVIDER` saves one)"
 
 
 async def _local_servers() -> str:

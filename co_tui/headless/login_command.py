@@ -44,7 +44,7 @@ def _database(kept: KeptKeys, url: str, environ: Mapping[str, str], *, remove: b
         say(f"No password was given. Type it here, or pipe it in: `co-tui login {DATABASE} < FILE`.")
         return WRONG_USAGE
     place = kept.keep(owner, password)
-    say(f"Kept in {kept.place_of(place)}. The next start uses it for {owner.host or 'this machine'}.")
+    say(f"Saved in {kept.place_of(place)}. The next start uses it for {owner.host or 'this machine'}.")
     return DONE
 
 
@@ -87,7 +87,7 @@ def _remove(kept: KeptKeys, owner: KeyOwner, environ: Mapping[str, str]) -> int:
     variable = next((name for name in owner.variables if environ.get(name)), "")
     still = f" {variable} is still set." if variable else ""
     if found is None:
-        say(f"No key of {owner.provider} is kept.{still}")
+        say(f"No key of {owner.provider} is saved.{still}")
         return FAILED
     try:
         kept.remove(found)

@@ -105,7 +105,7 @@ def _reported(code: int, started: Sequence[str], unanswered: int) -> int:
         say(f"Session {started[0]}.")
     if code != DONE or not unanswered:
         return code
-    say(f"{counted(unanswered, 'call')} denied: no one could approve in this run.")
+    say(f"{counted(unanswered, 'call')} denied: this run cannot ask for approval.")
     return FAILED
 
 

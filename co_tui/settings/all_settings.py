@@ -77,152 +77,195 @@ class Settings(ContextSettings):
     model: Annotated[
         str,
         model_string("the first provider with a key, else the embedded model"),
-        About("answering", "The model. Empty: the first provider with a key, else the embedded model."),
+        About("answering", "Model", "The model. Empty: the first provider with a key, else the embedded model."),
     ] = ""
     base_url: Annotated[
         str,
         address("", "an OpenAI-compatible server"),
-        About("answering", "Server address for `openai-chat:` models. Empty: OPENAI_BASE_URL, else OpenAI."),
+        About(
+            "answering",
+            "Server address",
+            "Server address for `openai-chat:` models. Empty: OPENAI_BASE_URL, else OpenAI.",
+        ),
     ] = ""
     reasoning_effort: Annotated[
         str,
         nothing_or("the model's default", "low", "medium", "high"),
-        About("answering", "How long a reasoning model thinks before it answers."),
+        About("answering", "Reasoning effort", "How long a reasoning model thinks before it answers."),
     ] = ""
-    theme: Annotated[str, one_of(*THEMES), About("looks", "Colour theme; auto follows the terminal.")] = "auto"
+    theme: Annotated[str, one_of(*THEMES), About("looks", "Theme", "Colour theme; auto follows the terminal.")] = "auto"
     reduced_motion: Annotated[
-        str, one_of("on", "off"), About("looks", "Stop spinners, animation and cursor blinking.")
+        str, one_of("on", "off"), About("looks", "Reduced motion", "Stop spinners, animation and cursor blinking.")
     ] = "off"
-    images: Annotated[str, one_of("on", "off"), About("looks", "Show small previews of images in the chat.")] = "on"
+    images: Annotated[
+        str, one_of("on", "off"), About("looks", "Images in the chat", "Show small previews of images in the chat.")
+    ] = "on"
     notifications: Annotated[
         str,
         one_of("on", "osc9", "osc777", "bell", "off"),
-        About("looks", "Alert you when a long turn ends, a question is pending or a limit is reached."),
+        About(
+            "looks", "Notifications", "Alert you when a long turn ends, a question is pending or a limit is reached."
+        ),
     ] = "on"
     keys: Annotated[
         Mapping[str, str],
         key_table(),
-        About("looks", "Custom keys, by action name (see F1); `none` unbinds one."),
+        About("looks", "Custom keys", "Custom keys, by action name (see F1); `none` unbinds one."),
     ] = NO_KEYS
     summarization_model: Annotated[
         str,
         model_string("the current model"),
-        About("context", "The model that summarises in automatic compaction."),
+        About("context", "Summary model", "The model that summarises in automatic compaction."),
     ] = ""
     compaction_timeout_s: Annotated[
         float,
         number(1, 86_400),
-        About("context", "Longest time for one summary; then the offline summariser takes over."),
+        About(
+            "context", "Summary time limit (s)", "Longest time for one summary; then the offline summariser takes over."
+        ),
     ] = 120.0
     memory_limit_mb: Annotated[
         int,
-        whole_number(0, 1_000_000_000, "disables it"),
-        About("files", "Above this process memory, free memory, then compact the conversation."),
+        whole_number(0, 1_000_000_000, "off"),
+        About(
+            "files",
+            "Process memory limit (MB)",
+            "Above this process memory, free memory, then compact the conversation.",
+        ),
     ] = 2048
     agent_max_steps: Annotated[
-        int, whole_number(1, 10_000), About("answering", "Most model requests in one turn; then it pauses.")
+        int,
+        whole_number(1, 10_000),
+        About("answering", "Requests per turn", "Most model requests in one turn; then it pauses."),
     ] = 200
     max_session_cost: Annotated[
-        float, dollars(), About("answering", "Most a session may cost, in US dollars; then its turns stop.")
+        float,
+        dollars(),
+        About(
+            "answering", "Cost limit per session ($)", "Most a session may cost, in US dollars; then its turns stop."
+        ),
     ] = 0.0
     max_daily_cost: Annotated[
-        float, dollars(), About("answering", "Most all sessions of a day may cost, in US dollars.")
+        float,
+        dollars(),
+        About("answering", "Cost limit per day ($)", "Most all sessions of a day may cost, in US dollars."),
     ] = 0.0
     mode: Annotated[
         str,
         one_of(*MODES),
         About(
             "tools",
+            "Permission mode",
             "What runs without asking: ask, edits, plan or auto (in a sandbox).",
         ),
     ] = ASK
     permissions: Annotated[
         tuple[RuleInForce, ...],
         permission_table(),
-        About("tools", "Rules to allow, ask or deny, such as Bash(git commit:*) or Edit(src/**)."),
+        About("tools", "Permission rules", "Rules to allow, ask or deny, such as Bash(git commit:*) or Edit(src/**)."),
     ] = ()
     command_timeout_s: Annotated[
         float,
         number(1, 86_400),
-        About("tools", "Longest time for a command that the model runs."),
+        About("tools", "Command time limit (s)", "Longest time for a command that the model runs."),
     ] = 120.0
     command_sandbox: Annotated[
         str,
         one_of(*SANDBOXES),
         About(
             "tools",
+            "Command sandbox",
             "Sandbox for the model's commands (bubblewrap). A project may only tighten it.",
         ),
     ] = SANDBOX_OFF
     web_search: Annotated[
         str,
         address(SEARCH_PROVIDER, "a SearXNG server", SEARCH_OFF),
-        About("tools", "Web search: the provider's own, where it has one, else the server named here."),
+        About("tools", "Web search", "Web search: the provider's own, where it has one, else the server named here."),
     ] = SEARCH_PROVIDER
     web_private_hosts: Annotated[
         tuple[str, ...],
         host_names(),
-        About("tools", "Names that pages may be fetched from although they lead to a private address."),
+        About(
+            "tools",
+            "Private web hosts",
+            "Hosts on private networks that pages may be fetched from.",
+        ),
     ] = ()
     database: Annotated[
         str,
         database_url(),
-        About("files", "Sync the sessions with this PostgreSQL database. Never from a project's file."),
+        About(
+            "files", "Sync database", "Sync the sessions with this PostgreSQL database. Never from a project's file."
+        ),
     ] = ""
     retention_days: Annotated[
         int,
-        whole_number(0, 36_500, "keeps sessions forever"),
-        About("files", "Move sessions unused for this many days to the trash, except pinned ones."),
+        whole_number(0, 36_500, "forever"),
+        About(
+            "files",
+            "Days to keep sessions",
+            "Move sessions unused for this many days to the trash, except pinned ones.",
+        ),
     ] = 0
     daily_memory: Annotated[
         str,
         one_of("off", "trimming", "compactions"),
         About(
             "files",
+            "Daily memory",
             "Which summaries are saved to the daily memory: trimming only, or all compactions.",
         ),
     ] = "trimming"
     memory_search: Annotated[
-        str, one_of("on", "off"), About("files", "Give the model a tool to search the daily memory.")
+        str, one_of("on", "off"), About("files", "Memory search", "Give the model a tool to search the daily memory.")
     ] = "on"
     board_tokens: Annotated[
         int,
-        whole_number(0, 100_000, "starts without the board"),
-        About("files", "Tokens of the repository's context board that a new session starts with."),
+        whole_number(0, 100_000, "none"),
+        About(
+            "files",
+            "Context board (tokens)",
+            "Tokens of the repository's context board that a new session starts with.",
+        ),
     ] = 1_000
     board_updates: Annotated[
         str,
         one_of("on", "off"),
-        About("files", "Update the context board in the background when you leave a session."),
+        About("files", "Context board updates", "Update the context board in the background when you leave a session."),
     ] = "off"
     request_timeout_s: Annotated[
-        float, number(1, 86_400), About("answering", "Longest silence of a provider before a request fails.")
+        float,
+        number(1, 86_400),
+        About("answering", "Provider time limit (s)", "Longest silence of a provider before a request fails."),
     ] = 300.0
     max_retries: Annotated[
         int,
-        whole_number(0, 20, "never retries"),
-        About("answering", "Retries after a temporary failure."),
+        whole_number(0, 20, "never"),
+        About("answering", "Retries", "Retries after a temporary failure."),
     ] = 4
     hooks: Annotated[
         HookTable,
         hook_table(),
-        About("tools", "Commands to run at an event, for all tools or those that match; /hooks lists them."),
+        About("tools", "Hooks", "Commands to run at an event, for all tools or those that match; /hooks lists them."),
     ] = NO_HOOKS
-    hook_timeout_s: Annotated[float, number(0.1, 600), About("tools", "Longest time for a hook.")] = 10.0
+    hook_timeout_s: Annotated[
+        float, number(0.1, 600), About("tools", "Hook time limit (s)", "Longest time for a hook.")
+    ] = 10.0
     after_edit: Annotated[
         Mapping[str, tuple[str, ...]],
         check_table(),
-        About("tools", "Commands that check a file after the model changed it, by file pattern."),
+        About("tools", "Checks after edits", "Commands that check a file after the model changed it, by file pattern."),
     ] = NO_CHECKS
     mcp_servers: Annotated[
         Mapping[str, McpServer],
         mcp_server_table(),
-        About("tools", "MCP servers by name, each with a `command` to start or a `url`."),
+        About("tools", "MCP servers", "MCP servers by name, each with a `command` to start or a `url`."),
     ] = NO_SERVERS
     telemetry: Annotated[
         str,
         address("off", "an OpenTelemetry collector"),
-        About("files", "Send compactions as OpenTelemetry spans to this address."),
+        About("files", "Telemetry", "Send compactions as OpenTelemetry spans to this address."),
     ] = "off"
 
 

@@ -103,7 +103,7 @@ def _clashes(chosen: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         for name, key in chosen.items():
             for other, its_key in keys.items() if name in keys else ():
                 if other != name and key in its_key.split(",") and key and _overlap(scope_of(name), scope_of(other)):
-                    yield name, f"a key of its own: {key_name(key)} is that of {other}"
+                    yield name, f"another key: {key_name(key)} already runs {other}"
 
 
 def _overlap(one: KeyScope, other: KeyScope) -> bool:

@@ -40,6 +40,7 @@ SANDBOX: Final = "bwrap"
 SANDBOXES: Final = (SANDBOX_OFF, SANDBOX_WITH_NETWORK, SANDBOX)
 """Where the model's commands run, least strict first; `bwrap` has no network."""
 SHOWN_CHARS: Final = 60
+NO_LIMIT: Final = "no limit"
 EMBEDDED: Final = "embedded"
 SERVED: Final = "openai-chat"
 GGUF: Final = "gguf"
@@ -72,6 +73,12 @@ class Rule(NamedTuple):
     """Validates and converts a value. Raises ValueError, TypeError, OverflowError or RecursionError."""
     choices: tuple[str, ...] = ()
     """The possible values, if there are only a few."""
+    zero: str = ""
+    """What 0 means, where it is not a number like the others."""
+
+    def shown(self, value: object) -> str:
+        """A value for people: 0 by what it means."""
+        return self.zero if self.zero and value == 0 else value_text(value)
 
 
 SettingGroup: TypeAlias = Literal["answering", "context", "tools", "looks", "files"]
@@ -79,9 +86,11 @@ GROUPS: Final[tuple[SettingGroup, ...]] = ("answering", "context", "tools", "loo
 
 
 class About(NamedTuple):
-    """The group and purpose of a setting."""
+    """The group, name and purpose of a setting."""
 
     group: SettingGroup
+    label: str
+    """Its name for people."""
     sentence: str
 
 
@@ -123,7 +132,7 @@ def _table_value(value: object) -> object:
     return [getattr(each, "written", each) for each in value] if isinstance(value, tuple) else value
 
 
-def whole_number(minimum: int, maximum: int, meaning_of_zero: str = "") -> Rule:
+def whole_number(minimum: int, maximum: int, zero: str = "") -> Rule:
     def read(value: object) -> object:
         if isinstance(value, str):
             value = int(value.replace("_", ""))
@@ -131,8 +140,8 @@ def whole_number(minimum: int, maximum: int, meaning_of_zero: str = "") -> Rule:
             raise ValueError
         return value
 
-    zero = f" (0 {meaning_of_zero})" if meaning_of_zero else ""
-    return Rule(f"a whole number from {minimum} to {maximum:,}{zero}", read)
+    meaning = f" (0: {zero})" if zero else ""
+    return Rule(f"a whole number from {minimum} to {maximum:,}{meaning}", read, zero=zero)
 
 
 def number(low: float, high: float) -> Rule:
@@ -150,7 +159,7 @@ def number(low: float, high: float) -> Rule:
 def dollars() -> Rule:
     """A limit in US dollars."""
     amount = number(0, 100_000)
-    return Rule(f"{amount.allowed} (0 sets no limit)", amount.read)
+    return Rule(f"{amount.allowed} (0: {NO_LIMIT})", amount.read, zero=NO_LIMIT)
 
 
 def number_by_window(low: float, high: float) -> Rule:

@@ -4,13 +4,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from co_tui.inert import one_line
 from co_tui.paths import Paths, write_atomically
-from co_tui.settings.all_settings import Settings, check
+from co_tui.settings.all_settings import Settings, about, check
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, read_text
 from co_tui.settings.hook_entries import hooks_as_table
 from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import SOURCE_SEPARATOR, Loaded
+from co_tui.settings.mcp_servers import McpServer
 from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, read_permissions, rule_for
 from co_tui.settings.policies.policy_files import read_policy
 from co_tui.settings.rules import ByWindow, SettingsError, quoted, table_in
@@ -24,6 +26,13 @@ DEFAULT: Final = "default"
 def setting_of(key: str) -> str:
     """The setting a name belongs to; `keys.compact` is part of `keys`."""
     return "keys" if key.startswith(KEY_PREFIX) else key
+
+
+def setting_label(key: str) -> str:
+    """The name of a setting, or of one action's key, for people."""
+    if key.startswith(KEY_PREFIX):
+        return f"Key for {one_line(key.removeprefix(KEY_PREFIX), 40)}"
+    return about(key).label
 
 
 def resets(key: str, value: str) -> bool:
@@ -121,6 +130,45 @@ def _own_permissions(paths: Paths) -> dict[str, list[object]]:
     check("permissions", table)
     assert isinstance(table, Mapping)
     return {effect: list(texts) for effect, texts in table.items()}
+
+
+def add_server(name: str, started: str, paths: Paths) -> McpServer:
+    """Add an MCP server to the user's file. Raises `SettingsError`."""
+    servers = _own_servers(paths)
+    if name in servers:
+        raise SettingsError(f"There is an MCP server {quoted(name)} already. Choose another name.")
+    table = {**servers, name: server_table(started)}
+    kept = check("mcp_servers", table)
+    _put("mcp_servers", table, kept, paths.config_file)
+    assert isinstance(kept, Mapping)
+    server = kept[name]
+    assert isinstance(server, McpServer)
+    return server
+
+
+def server_table(started: str) -> dict[str, object]:
+    """The entry of an MCP server that is reached at an address, or started by a command line. Raises
+    `SettingsError`."""
+    if started.startswith(("http://", "https://")):
+        return {"url": started}
+    import shlex
+
+    try:
+        words = shlex.split(started)
+    except ValueError:
+        raise SettingsError("The command has an open quote.") from None
+    if not words:
+        raise SettingsError("Write a command, or an address that starts with https://.")
+    return {"command": words[0], **({"args": words[1:]} if words[1:] else {})}
+
+
+def _own_servers(paths: Paths) -> dict[str, object]:
+    """The user's MCP servers as the file spells them."""
+    _, settings = _file(paths.config_file)
+    table = table_in(settings.get("mcp_servers", {}))
+    check("mcp_servers", table)
+    assert isinstance(table, Mapping)
+    return dict(table)
 
 
 def remove(key: str, paths: Paths) -> None:

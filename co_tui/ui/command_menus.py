@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from co_tui.ui.commands.host import CommandHost
     from co_tui.ui.control.controller import SessionController
+    from co_tui.ui.help.palette import FurtherEntry
 
 
 class CommandMenus(App[None]):
@@ -74,7 +75,7 @@ class CommandMenus(App[None]):
 
         run_in_background(self, "Reading the commands", read, group="own commands", latest=True)
 
-    def action_command(self, name: str) -> None:
+    def action_command(self, name: str, arguments: str = "") -> None:
         from textual.widgets import Input
 
         command = typed_command.find(name)
@@ -84,10 +85,10 @@ class CommandMenus(App[None]):
             self._commands.start(name, partial(offer_compaction, self._commands))
             return
         is_open = isinstance(self.focused, Input)  # its key then only focuses the find bar
-        opens = command is not None and command.opens_screen and not self._commands.has_to_wait(command, "")
+        opens = command is not None and command.opens_screen and not self._commands.has_to_wait(command, arguments)
         if opens and self.screen is self.chat and not is_open:
             self._hold_keys_for_next_focus()
-        self.run_command(name, "")
+        self.run_command(name, arguments)
 
     def _hold_keys_for_next_focus(self) -> None:
         """Hold keys typed before the opening screen has the focus."""
@@ -99,7 +100,13 @@ class CommandMenus(App[None]):
 
         if self.screen is self.chat:
             self.refresh_commands()
-            self._choose_command(PaletteScreen(self.launch.settings.keys, lambda: self.chat.own_commands))
+            keys = self.launch.settings.keys
+            self._choose_command(PaletteScreen(keys, lambda: self.chat.own_commands, self._further_entries))
+
+    def _further_entries(self) -> "list[FurtherEntry]":
+        from co_tui.ui.commands.palette_entries import further_entries
+
+        return further_entries(self._commands)
 
     def action_leader(self) -> None:
         """Wait for the letter of a command; selected text is cut instead, as everywhere else."""
@@ -117,9 +124,10 @@ class CommandMenus(App[None]):
         self._hold_keys_for_next_focus()
         self.push_screen(screen, self._command_chosen)
 
-    def _command_chosen(self, name: str | None) -> None:
-        if name is not None:
-            self.call_later(guarded_callback(self, f"/{name}", self.action_command), name)
+    def _command_chosen(self, chosen: str | None) -> None:
+        if chosen is not None:
+            name, _, arguments = chosen.partition(" ")
+            self.call_later(guarded_callback(self, f"/{name}", self.action_command), name, arguments)
 
     def action_keys_here(self) -> None:
         """Show the keys that work now; what is typed on it goes to the prompt."""

@@ -118,7 +118,7 @@ def test_what_is_deleted_is_deleted_everywhere_but_for_what_was_said_since(
     assert "2 sessions would be deleted here, as elsewhere." in laptop.run("import", "--dry-run", str(folder))
     assert set(laptop.texts()) == {"ours", "second"}
     reported = laptop.bring_in()
-    assert "Session second was deleted elsewhere. What was said here since is in session co-tui-" in reported
+    assert "Session second was deleted elsewhere. What was added here is in session co-tui-" in reported
     assert "2 sessions deleted here, as elsewhere." in reported
     assert "as elsewhere" not in laptop.bring_in()
     assert list(laptop.texts().values()) == [["other", "on the train"]]

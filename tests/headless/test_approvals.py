@@ -57,7 +57,7 @@ def test_the_flags_decide_and_the_model_is_told(
     said = capfd.readouterr().err
     assert ran or "Denied: write a (" in said, "a person reads what was refused"
     assert bool(flags) or "--yes" in said, "and what would allow it"
-    assert ("co-tui: 1 call denied: no one could approve in this run." in said) is not bool(flags)
+    assert ("co-tui: 1 call denied: this run cannot ask for approval." in said) is not bool(flags)
 
 
 def test_one_cannot_allow_everything_and_nothing(co_tui: CliCommand) -> None:

@@ -184,7 +184,7 @@ def test_only_what_is_found_is_copied(filled: Here) -> None:
         (("--copy-to", "mysql://x"), 2, "--copy-to = "),
         (("--copy-to", "postgresql://me:secret99@h/x"), 2, "a URL with a password"),
         (("--copy-to", "postgresql://me@localhost:1/db"), 1, "cannot be reached"),
-        (("one",), 2, "IDs go with --copy-to or --copy-from."),
+        (("one",), 2, "IDs work only with --copy-to or --copy-from."),
         (("--copy-to", "sqlite:"), 2, "Both are the same database."),
         (("--dry-run",), 2, "--dry-run works only with --prune, --copy-to or --copy-from."),
     ],

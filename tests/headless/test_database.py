@@ -59,7 +59,7 @@ def test_a_session_moves_to_another_home_with_its_checkpoints_board_and_approval
     lens = here("lens", session_id)
     assert lens.code == 0 and list(desktop.rglob("001-*.md")), "looked at, not resumed"
     resumed = here("run", "--continue", "-p", "What did I say?")
-    assert resumed.code == 0 and "so it is asked about once more: make test." in resumed.err
+    assert resumed.code == 0 and "so it asks once more: make test." in resumed.err
     assert "Always allowed" not in here("trust", "--list").err
     moved = {path.name: path.read_text() for path in (desktop / "data").rglob("*.md")}
     assert "The talk so far" in moved["index.md"] and "It was about the question." in str(moved)

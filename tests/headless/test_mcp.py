@@ -90,9 +90,9 @@ def test_doctor_reports_the_state_of_each(config: Path, served_here: Here, folde
     assert done.code == 0
     rows = [line.split(maxsplit=3) for line in done.out.splitlines() if line.startswith("MCP server")]
     states = {row[2]: row[3] for row in rows}
-    assert states["odd"].endswith("running with 8 tools")
-    assert states["gone"].endswith("failed: cannot use no-such-program: no such file or directory")
-    assert states["off"].endswith("off") and states["theirs"] == "not trusted: trust this folder to start it"
+    assert states["odd"].startswith("running, 8 tools · ")
+    assert states["gone"].startswith("failed: cannot use no-such-program: no such file or directory · ")
+    assert states["off"].startswith("off · ") and states["theirs"] == "not trusted: trust this folder to start it"
 
 
 def test_prompts_of_a_server_are_commands_and_others_are_not(

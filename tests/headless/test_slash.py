@@ -145,7 +145,7 @@ def test_model_policy_mode_and_title_of_a_session(talked: Here, provider: Provid
 
 def test_a_setting_is_written(talked: Here) -> None:
     done = slash(talked, "/config theme light")
-    assert done.code == 0 and "theme = light saved" in done.err
+    assert done.code == 0 and "Theme: light (saved)" in done.err
     assert slash(talked, "/config theme purple").code == 2 and slash(talked, "/config theem").code == 2
     assert slash(talked, "/config theme").out.startswith("theme = light")
 
@@ -172,7 +172,7 @@ WRONG_WORDS = {
     "/undo abc": "nothing or an event number, not 'abc'",
     "/clear now": "nothing, not 'now'",
     "/history extra": "nothing, not 'extra'",
-    "/approvals all": "nothing, not 'all'",
+    "/hooks all": "nothing, not 'all'",
 }
 
 

@@ -56,7 +56,7 @@ def test_with_yes_it_does_the_work(here: Here, folder: Path) -> None:
 
 def test_without_leave_it_reads_and_says_what_it_may_not(here: Here, folder: Path, provider: Provider) -> None:
     done = here("run", "-p", "mend it")
-    assert done.code == 1 and "2 calls denied: no one could approve in this run." in done.err
+    assert done.code == 1 and "2 calls denied: this run cannot ask for approval." in done.err
     assert done.err.count("needs approval; use --yes") == 2 and "read login.py · 1 line" in done.err
     told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
     assert told[1] == told[2] == NOT_APPROVED and "helo" in (folder / "login.py").read_text()

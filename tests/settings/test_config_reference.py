@@ -4,6 +4,9 @@ from co_tui.settings import GROUPS, about, rules
 from tests.config_reference import BEGIN, END, README, reference, with_reference
 from tests.support.here import Here
 
+LONGEST_LABEL = 28
+"""The settings screen has a column for it."""
+
 
 def test_the_readme_has_every_setting_as_it_is() -> None:
     text = README.read_text(encoding="utf-8")
@@ -12,9 +15,11 @@ def test_the_readme_has_every_setting_as_it_is() -> None:
 
 def test_every_setting_says_what_it_is_for_in_one_sentence() -> None:
     for name in rules():
-        group, sentence = about(name)
+        group, label, sentence = about(name)
+        assert label[0].isupper() and len(label) <= LONGEST_LABEL, name
         assert group in GROUPS and sentence.endswith(".") and sentence[0].isupper() and "\n" not in sentence, name
         assert f"`{name}`" in reference()
+    assert len({about(name).label for name in rules()}) == len(rules())
 
 
 def test_the_defaults_in_the_readme_are_what_a_new_user_has(here: Here) -> None:

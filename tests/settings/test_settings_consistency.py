@@ -119,7 +119,7 @@ async def test_a_changed_setting_holds_from_the_next_request_on(home: Path, prov
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hello")
         await type_text(pilot, "/config context_window 9000\n")
-        await until(pilot, lambda: "It applies from the next request on." in transcript_text(app))
+        await until(pilot, lambda: "Applies from the next request on." in transcript_text(app))
         await ask(app, pilot, "again")
         assert app.controller.state.usage and app.controller.state.usage.token_limit == 9000
         await type_text(pilot, "/config theme light\n")
@@ -129,4 +129,4 @@ async def test_a_changed_setting_holds_from_the_next_request_on(home: Path, prov
         await type_text(pilot, "/config telemetry zz\n")
         await until(pilot, lambda: "telemetry = 'zz' is not allowed" in transcript_text(app))
         await type_text(pilot, "/config telemetry http://127.0.0.1:9/v1/traces\n")
-        await until(pilot, lambda: "It applies after a restart." in transcript_text(app))
+        await until(pilot, lambda: "Applies after a restart." in transcript_text(app))

@@ -34,7 +34,7 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
         await type_text(pilot, "/config \n")
         await until(pilot, lambda: "tool_output_trim_chars" in transcript_text(app))
         await type_text(pilot, "/config theme light\n")
-        await until(pilot, lambda: "theme = light saved" in transcript_text(app))
+        await until(pilot, lambda: "Theme: light (saved)" in transcript_text(app))
         assert "light" in app.launch.paths.config_file.read_text()
         await type_text(pilot, "/config theem\n")
         await until(pilot, lambda: "Did you mean theme" in transcript_text(app))
@@ -231,13 +231,13 @@ async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, prov
         await type_text(pilot, "/config policy\n")
         await until(pilot, lambda: "policy = co-cli   from this session" in transcript_text(app))
         await type_text(pilot, "/config min_compaction_messages 6\n")
-        await until(pilot, lambda: "min_compaction_messages = 6 saved" in transcript_text(app))
+        await until(pilot, lambda: "Fewest messages to compact: 6 (saved)" in transcript_text(app))
         assert app.launch.settings.policy == "co-cli", "another setting leaves it as it is"
         await type_text(pilot, "/config policy inkeep\n")
-        await until(pilot, lambda: "policy = inkeep saved" in transcript_text(app))
+        await until(pilot, lambda: "Context policy: inkeep (saved)" in transcript_text(app))
         assert "no effect" not in transcript_text(app) and app.launch.settings.policy == "inkeep"
         await type_text(pilot, "/config tools files,plan\n")
-        await until(pilot, lambda: "tools = files, plan saved" in transcript_text(app))
+        await until(pilot, lambda: "Tool groups: files, plan (saved)" in transcript_text(app))
 
 
 async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home: Path, provider: Provider) -> None:

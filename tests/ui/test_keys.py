@@ -23,7 +23,7 @@ def test_names_are_unique_and_no_two_keys_meet() -> None:
 @pytest.mark.parametrize(
     ("chosen", "told"),
     [
-        ({"compact": "f2"}, "keys.compact = 'F2' is not allowed. Use a key of its own: F2 is that of sessions"),
+        ({"compact": "f2"}, "keys.compact = 'F2' is not allowed. Use another key: F2 already runs sessions"),
         ({"compact": "x"}, "keys.compact = 'x' is not allowed. Use a key that is not needed for writing: x is"),
         (
             {"compact": "hyper+7"},
@@ -32,8 +32,8 @@ def test_names_are_unique_and_no_two_keys_meet() -> None:
         ({"compact": "ctrl+m"}, "terminals send Ctrl+M as Enter"),
         ({"compact": "ctrl+p"}, "Ctrl+P is for the palette"),
         ({"compct": "f12"}, "an action that exists (did you mean compact?)"),
-        ({"newline": "f5"}, "F5 is that of compact"),
-        ({"copy": "]"}, "] is that of next_fold"),
+        ({"newline": "f5"}, "F5 already runs compact"),
+        ({"copy": "]"}, "] already runs next_fold"),
         ("f7", "keys by action, such as compact=F12"),
     ],
 )
@@ -80,12 +80,12 @@ async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider:
         await pilot.press("escape")
         app.chat.prompt.text = ""
         await type_text(pilot, "/config keys.history f11\n")
-        await until(pilot, lambda: "It applies now" in transcript_text(app))
+        await until(pilot, lambda: "Key for history: f11 (saved)" in transcript_text(app))
         await pilot.press("f12")
         await pilot.press("f11")
         await until(pilot, lambda: transcript_text(app).count("0 turns") == 2)
         await type_text(pilot, "/config keys.history f5\n")
-        await until(pilot, lambda: "F5 is that of compact" in transcript_text(app))
+        await until(pilot, lambda: "F5 already runs compact" in transcript_text(app))
 
 
 def test_sentences_name_the_keys_that_are_in_force() -> None:
@@ -132,15 +132,15 @@ async def test_help_opens_on_other_screens_with_their_keys(home: Path, provider:
 
 def test_the_command_line_sets_one_key_and_the_doctor_reports_a_bad_one(here: Here) -> None:
     done = here("config", "keys.compact", "f7")
-    assert done.code == 2 and "F7 is that of new" in done.err
-    for letter, why in (("m", "m is that of model_letter"), ("F5", "a letter or a digit, or none")):
+    assert done.code == 2 and "F7 already runs new" in done.err
+    for letter, why in (("m", "m already runs model_letter"), ("F5", "a letter or a digit, or none")):
         done = here("config", "keys.compact_letter", letter)
         assert done.code == 2 and why in done.err
     assert here("config", "keys.compact", "f12").code == 0
     assert '"f12"' in (here.home / "config" / "config.toml").read_text()
     assert here("config", "keys.compact", "default").code == 0
     (here.home / "config" / "config.toml").write_text('keys.compact = "f2"\n')
-    assert "F2 is that of sessions" in here("doctor").err
+    assert "F2 already runs sessions" in here("doctor").err
 
 
 def test_default_removes_any_setting_from_the_file(here: Here) -> None:

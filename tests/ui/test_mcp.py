@@ -1,12 +1,20 @@
 """MCP servers in the app: started in the background, listed by /mcp, asked about, stopped with it."""
 
 import json
+import os
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+
+import pytest
+from textual.app import App
+from textual.widgets import Input
 
 from co_tui.agent.mcp.servers import ServerReport
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
+from co_tui.ui.settings.mcp_screen import AddServerScreen, McpScreen
+from co_tui.ui.settings.settings_screen import SettingsScreen
 from tests.support import waiting
 from tests.support.mcp_talk import ODD, lives
 from tests.support.provider import Provider, Reply
@@ -47,8 +55,10 @@ async def test_a_call_is_asked_about_and_the_server_ends_with_the_app(home: Path
     async with running(launch_for(home, provider)) as (app, pilot):
         await until(pilot, lambda: {each.stage for each in servers(app)} == {"running", "failed"})
         await type_text(pilot, "/mcp\n")
-        await until(pilot, lambda: "running with 8 tools" in transcript_text(app))
-        assert "failed: cannot use no-such-program" in transcript_text(app)
+        await until(pilot, lambda: "running, 8 tools" in screen_text(app))
+        assert "failed: cannot use no-such-program" in screen_text(app)
+        assert "Saved in" in screen_text(app) and str(home)[:40] in screen_text(app), "where they are written"
+        await pilot.press("escape")
         app.chat.prompt.insert("echo")
         await pilot.press("enter")
         await until(pilot, lambda: app.chat.query(QuestionPanel) and "Use echo (odd)?" in screen_text(app))
@@ -70,7 +80,8 @@ async def test_a_projects_servers_wait_for_trust(home: Path, provider: Provider)
         assert f"start MCP servers (theirs: {sys.executable[:20]}" in screen_text(app) and not servers(app)
         app.chat.prompt.focus()
         await type_text(pilot, "/mcp\n")
-        await until(pilot, lambda: "theirs  not trusted: trust this folder to start it" in transcript_text(app))
+        await until(pilot, lambda: "not trusted: trust this folder to start it" in screen_text(app))
+        await pilot.press("escape")
         await answer(app, pilot, "t")
         await until(pilot, lambda: [each.stage for each in servers(app)] == ["running"])
         await ask(app, pilot, "hello")
@@ -84,13 +95,65 @@ async def test_one_that_failed_is_started_again_on_demand(home: Path, provider: 
         await until(pilot, lambda: [each.stage for each in servers(app)] == ["failed"])
         program.symlink_to(sys.executable)
         await type_text(pilot, "/mcp restart\n")
-        await until(pilot, lambda: [each.stage for each in servers(app)] == ["running"])
+        await until(pilot, lambda: "running, 8 tools" in screen_text(app))
+
+
+async def test_one_is_added_and_started_once_the_user_saw_what_it_runs(home: Path, provider: Provider) -> None:
+    configured(home, f"# mine\n{server('first')}# the end\n")
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/mcp\n")
+        await until(pilot, lambda: "running, 8 tools" in screen_text(app))
+        await pilot.press("a")
+        await until(pilot, lambda: isinstance(app.screen, AddServerScreen))
+        await type_text(pilot, "first\n")
+        await until(pilot, lambda: "There is an MCP server 'first' already" in screen_text(app))
+        await pilot.press(*["backspace"] * 5)
+        await type_text(pilot, "second\n")
+        await until(pilot, lambda: "such as npx" in screen_text(app))
+        app.screen.query_one(Input).value = f"{sys.executable} {ODD}"
+        await pilot.press("enter")
+        await until(pilot, lambda: "outside of any sandbox" in screen_text(app) and str(ODD)[:30] in screen_text(app))
+        assert "second" not in (home / "config" / "config.toml").read_text()
+        await pilot.press("y")
+        await until(pilot, lambda: {each.name: each.stage for each in servers(app)}.get("second") == "running")
+        await until(pilot, lambda: "Added second (saved)" in screen_text(app))
+        text = (home / "config" / "config.toml").read_text()
+        assert text.startswith("# mine\n") and text.endswith("# the end\n") and "second = {command = " in text
 
 
 async def test_without_any_it_says_how_to_add_one(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider), ready=False) as (app, pilot):
         await type_text(pilot, "/mcp\n")
-        await until(pilot, lambda: "[mcp_servers.NAME]" in transcript_text(app))
+        await until(pilot, lambda: "No MCP servers yet. Press a to add one" in screen_text(app))
+
+
+async def test_the_file_is_edited_and_read_again(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(App, "suspend", lambda _: nullcontext())
+    editor = home.parent / "edit"
+    editor.write_text('#!/bin/sh\ncp "$NEW" "$1"\n')
+    editor.chmod(0o755)
+    new = home.parent / "new.toml"
+    environ = {"EDITOR": str(editor), "NEW": str(new), "PATH": os.environ["PATH"]}
+    async with running(launch_for(home, provider, environ=environ)) as (app, pilot):
+        await type_text(pilot, "/mcp\n")
+        await until(pilot, lambda: isinstance(app.screen, McpScreen))
+        new.write_text(f"max_retries = 9\n{server('odd')}")
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "Read again: Retries, MCP servers." in screen_text(app))
+        await until(pilot, lambda: "running, 8 tools" in screen_text(app))
+        new.write_text("max_retries = = 9\n")
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: "Your settings are unchanged." in screen_text(app))
+        assert app.launch.settings.max_retries == 9 and [each.stage for each in servers(app)] == ["running"]
+        await pilot.press("escape")
+        await type_text(pilot, "/settings retries\n")
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and "config.toml" in screen_text(app))
+        new.write_text("max_retries = 3\n")
+        await pilot.press("ctrl+g")
+        await until(pilot, lambda: app.launch.settings.max_retries == 3 and not servers(app))
+        await until(pilot, lambda: "Read again: Retries, MCP servers." in screen_text(app))
 
 
 async def test_a_resource_is_completed_and_sent_and_a_servers_question_is_answered(

@@ -35,17 +35,17 @@ async def log_in(kept: KeptKeys, owner: KeyOwner, key: str, environ: Mapping[str
         await ask(_check_address(owner), timeout_s=CHECK_S, headers=_headers(owner, key))
     except NoAnswer as why:
         if why.status in _REFUSED:
-            return LoginResult(False, f"{owner.host} refused the key ({why}). It was not kept.")
+            return LoginResult(False, f"{owner.host} refused the key ({why}). It was not saved.")
         unchecked = one_line(redact(str(why), (key,)), 200)
     try:
         place = await asyncio.to_thread(kept.keep, owner, key)
     except OSError as error:
-        return LoginResult(False, f"Cannot keep the key in {kept.file}: {error.strerror or type(error).__name__}.")
+        return LoginResult(False, f"Cannot save the key in {kept.file}: {error.strerror or type(error).__name__}.")
     where = f"{kept.place_of(place)}{', which only you can read' if place == FILE else ''}"
     done = (
-        f"Kept in {where}. It could not be checked with {owner.host}: {unchecked.removesuffix('.')}."
+        f"Saved in {where}. It could not be checked with {owner.host}: {unchecked.removesuffix('.')}."
         if unchecked
-        else f"{owner.host} accepted the key. It is kept in {where}."
+        else f"{owner.host} accepted the key. Saved in {where}."
     )
     stronger = next((name for name in owner.variables if environ.get(name)), "")
     return LoginResult(True, f"{done} {stronger} is set and is used instead." if stronger else done)

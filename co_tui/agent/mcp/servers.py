@@ -54,7 +54,7 @@ class ServerReport(NamedTuple):
         match self.stage:
             case "running":
                 more = f"; {self.left_out} more are too many or too large" if self.left_out else ""
-                return f"running with {self.tools} {'tool' if self.tools == 1 else 'tools'}{more}"
+                return f"running, {self.tools} {'tool' if self.tools == 1 else 'tools'}{more}"
             case "failed":
                 return f"failed: {self.why}"
             case _:
@@ -322,7 +322,7 @@ def server_states(loaded: Loaded, reports: Iterable[ServerReport]) -> list[tuple
     known = {report.name: report.text for report in reports}
     otherwise = "not started yet" if "mcp" in loaded.settings.tools else "off: `mcp` is not among the tools"
     configured = loaded.settings.mcp_servers
-    states = [(name, f"{server.where}, {known.get(name, otherwise)}") for name, server in configured.items()]
+    states = [(name, f"{known.get(name, otherwise)} · {server.where}") for name, server in configured.items()]
     return [*states, *((name, "not trusted: trust this folder to start it") for name in _withheld(loaded))]
 
 

@@ -83,5 +83,5 @@ def choose(
             return Choice(f"{provider.prefix}:{provider.default_model}", f"{variable} is set")
     for provider in PROVIDERS:
         if provider.needs_key and provider.default_model and provider.prefix in kept:
-            return Choice(f"{provider.prefix}:{provider.default_model}", f"the key of {provider.prefix} is kept")
+            return Choice(f"{provider.prefix}:{provider.default_model}", f"the key of {provider.prefix} is saved")
     return Choice(EMBEDDED, "no provider's key is set")

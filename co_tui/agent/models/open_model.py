@@ -56,7 +56,7 @@ class FoundKey(NamedTuple):
         """Refuse to send a kept key to another host than it was entered for. Raises `ModelUnusable`."""
         if self.host and host_of(address) != self.host:
             raise ModelUnusable(
-                f"{model} is at {redact(host_of(address)) or 'an unknown address'}, but the kept key is for "
+                f"{model} is at {redact(host_of(address)) or 'an unknown address'}, but the saved key is for "
                 f"{self.host}. Set the key in the environment instead."
             )
 

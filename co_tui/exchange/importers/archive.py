@@ -95,7 +95,7 @@ class Archive:
         if info.compress_type not in _METHODS:
             raise self._refused(f"{name} is packed in an unusual way")
         if info.file_size > RATIO_FROM_BYTES and info.file_size > MAX_RATIO * max(info.compress_size, 1):
-            raise self._refused(f"{name} unfolds to over {MAX_RATIO} times its size")
+            raise self._refused(f"{name} unpacks to over {MAX_RATIO} times its size")
         if info.file_size > most_bytes:
             raise self._refused(f"{name} is over {most_bytes:,} bytes")
         try:

@@ -64,7 +64,7 @@ def apply_deletions(store: Store, folder: Path, carry: Carry) -> Iterator[str]:
             yield str(why)
             continue
         if fork:
-            yield f"Session {deletion.session_id} was deleted elsewhere. What was said here since is in session {fork}."
+            yield f"Session {deletion.session_id} was deleted elsewhere. What was added here is in session {fork}."
     if deleted := before - len(_here(store, found)):
         yield f"{counted(deleted, 'session')} deleted here, as elsewhere."
 

@@ -99,7 +99,7 @@ class Agent:
         )
 
     def _login_method(self) -> TerminalAuthMethod | AuthMethodAgent:
-        name, about = "co-tui login", "Keep a provider's key: run `co-tui login` in a terminal."
+        name, about = "co-tui login", "Save a provider's key: run `co-tui login` in a terminal."
         offers = self._editor.offers.auth
         if offers is not None and offers.terminal:
             return TerminalAuthMethod(type="terminal", id="login", name=name, description=about, args=["--login"])

@@ -61,7 +61,7 @@ def _set_or_list(context: CommandContext, options: "Namespace | SimpleNamespace"
 def _misplaced(options: "Namespace | SimpleNamespace") -> str:
     """What to say about an option without the one it belongs to; empty if there is none."""
     if options.ids:
-        return "IDs go with --copy-to or --copy-from. Print a session with `co-tui show ID`."
+        return "IDs work only with --copy-to or --copy-from. Print a session with `co-tui show ID`."
     if options.dry_run and not options.prune:
         return "--dry-run works only with --prune, --copy-to or --copy-from."
     if options.verbose and not options.prune:

@@ -123,9 +123,7 @@ def _tell(address: Address, secret: str, keep_minutes: int) -> None:
     finish()
     say("Open this address in a browser. Every browser tab has its own app in this folder.")
     if keep_minutes:
-        say(
-            f"An app runs on for {counted(keep_minutes, 'minute')} after its tab is closed; open its address to return."
-        )
+        say(f"Apps run for {counted(keep_minutes, 'minute')} after their tab is closed; open the address to return.")
     else:
         say("An app ends when its tab is closed.")
     if address.is_loopback:

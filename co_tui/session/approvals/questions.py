@@ -128,7 +128,7 @@ class Questions(Protocol):
     async def ask(self, question: ModelQuestion) -> ModelAnswer: ...
 
 
-ASKED_AGAIN = "Allowed on another machine or in an earlier version, so it is asked about once more: {}."
+ASKED_AGAIN = "Allowed on another machine or in an earlier version, so it asks once more: {}."
 USER = "user"
 """Who decided if it was the user."""
 READ_ONLY = "This run is read-only (--read-only)."

@@ -7,6 +7,7 @@ from co_tui.settings import Loaded
 if TYPE_CHECKING:
     from co_tui.session.session import Session
 
+NOW: Final = "now"
 FROM_NEXT_SESSION: Final = frozenset({"model", "base_url", "request_timeout_s", "mode"})
 FROM_NEXT_START: Final = frozenset({"telemetry", "retention_days", "database"})
 AT_ONCE: Final = frozenset({"theme", "reduced_motion", "images", "keys"})
@@ -18,12 +19,12 @@ async def apply_setting(key: str, loaded: Loaded, session: "Session | None") -> 
     if key == "policy":
         if session is not None:
             await session.switcher.switch_policy(loaded.settings)
-        return "now"
+        return NOW
     if key in FROM_NEXT_START:
         return "after a restart"
     if key in FROM_NEXT_SESSION:
         return "to new sessions"
     if session is None or key in AT_ONCE:
-        return "now"
+        return NOW
     await session.switcher.apply_settings(loaded.settings)
     return "from the next turn on" if session.queue.busy else "from the next request on"

@@ -139,13 +139,19 @@ def _checkpoints(host: CommandHost) -> "Sequence[Checkpoint]":
     return Checkpoints(host.launch.paths.session(session_id)).list() if session_id else ()
 
 
-@command("mcp")
-async def mcp(host: CommandHost, arguments: str) -> None:
+def require_restart(arguments: str) -> None:
+    """Raises `WrongArguments` for arguments that `/mcp` does not take."""
     if arguments not in ("", "restart"):
         raise WrongArguments(f"/mcp takes nothing or `restart`, not {one_line(arguments, 40)!r}.")
+
+
+@command("mcp")
+async def mcp(host: CommandHost, arguments: str) -> None:
+    require_restart(arguments)
     from co_tui.agent.mcp.servers import server_states
 
     servers = server_states(host.launch.loaded, await host.server_reports(restart=bool(arguments)))
     width = max((len(name) for name, _ in servers), default=0)
-    none = "No MCP servers. Add `[mcp_servers.NAME]` with a `command` or `url` to config.toml."
+    file = host.launch.paths.config_file
+    none = f"No MCP servers. Add `[mcp_servers.NAME]` with a `command` or `url` to {file}."
     host.answer("\n".join(f"{name.ljust(width)}  {state}" for name, state in servers) or none)

@@ -6,8 +6,10 @@ from co_tui import settings
 from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
 from co_tui.session.launch import CHOSEN
+from co_tui.session.slash.applying import NOW
 from co_tui.session.slash.command_host import CommandFailed, CommandHost, WrongArguments, command
 from co_tui.settings import RESUMED, Loaded, Origin, writing
+from co_tui.settings.consistency import SUSPENDED
 
 
 @command("config")
@@ -91,29 +93,49 @@ class SettingChanger:
         """Raises `SettingsError`, with nothing changed."""
         launch = self._host.launch
         kept = writing.write(key, value, launch.paths, launch.settings)
-        return await self._applied(key, f"{key} = {settings.value_text(kept)} saved to {launch.paths.config_file}.")
+        shown = settings.rules()[writing.setting_of(key)].shown(kept)
+        return await self._applied(key, f"{writing.setting_label(key)}: {shown} (saved)")
 
     async def reset(self, key: str) -> str:
         """Remove the setting from the user's file. Raises `SettingsError`."""
         launch = self._host.launch
         writing.remove(key, launch.paths)
-        return await self._applied(key, f"{key} removed from {launch.paths.config_file}.")
+        before = settings.rules()[key].shown(launch.reloaded(written=key).origins[key].value)
+        return await self._applied(key, f"{writing.setting_label(key)}: {before} (your value removed)")
 
-    async def _applied(self, key: str, sentence: str) -> str:
+    async def _applied(self, key: str, done: str) -> str:
         host = self._host
         launch, setting = host.launch, writing.setting_of(key)
         changed = launch.reloaded(written=setting)
         for problem in changed.problems:
             host.fail(problem)
+        more = ""
         if setting == "context_window":
             from co_tui.session.history.learned_limits import forget_limits
 
-            sentence += forget_limits(launch.paths.state, launch.files.limits_changed)
+            more = forget_limits(launch.paths.state, launch.files.limits_changed)
         holds = await host.apply(setting, changed)
         caveat = writing.caveat(key, changed, launch.paths)
         if not caveat and key == "reasoning_effort" and (ignored := without_effect(host).get(key)):
             caveat = f" It is {ignored}."
-        return sentence + (caveat or f" It applies {holds}.")
+        more += caveat or (f" Applies {holds}." if holds != NOW else "")
+        return f"{done}.{more}" if more else done
+
+
+async def read_again(host: CommandHost) -> str:
+    """Apply what changed in the user's file; returns a sentence that names it. Raises `SettingsError` for a file that
+    cannot be used: then the settings in force stay as they are."""
+    before = host.launch.loaded
+    after = host.launch.reloaded()
+    problems = [each for each in after.problems if each not in before.problems]
+    if problems:
+        raise settings.SettingsError(f"{problems[0].removesuffix(SUSPENDED).rstrip()} Your settings are unchanged.")
+    changed = [key for key, origin in after.origins.items() if origin.value != before.origins[key].value]
+    for key in changed:
+        await host.apply(key, after)
+    unknown = [each for each in after.unknown if each not in before.unknown]
+    named = ", ".join(writing.setting_label(key) for key in changed)
+    return " ".join([f"Read again: {named}." if named else "Read again; no setting changed.", *unknown[:1]])
 
 
 @command("policy")

@@ -90,10 +90,14 @@ async def init(host: CommandHost, words: str) -> None:
 
 
 @command("approvals")
-async def approvals(host: CommandHost, _: str) -> None:
+async def approvals(host: CommandHost, words: str) -> None:
     rules = [each.rule for each in await asyncio.to_thread(standing_approvals(host).all)]
     lines = [f"{each.effect:<5}  {one_line(each.rule.shown, 200)}  {one_line(each.source, 200)}" for each in rules]
-    host.answer("\n".join(lines)) if lines else host.say("No rules yet. What the mode does not allow asks first.")
+    found = [line for line in lines if words.lower() in line.lower()]
+    nothing = (
+        f"No rule has {one_line(words, 40)!r}." if lines else "No rules yet. What the mode does not allow asks first."
+    )
+    host.answer("\n".join(found)) if found else host.say(nothing)
 
 
 def standing_approvals(host: CommandHost) -> "StandingApprovals":

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
+from co_tui.folder_files import GENERATED
 from co_tui.paths import path_text
 
 PERMISSIONS: Final = 0o777
@@ -86,10 +87,15 @@ def _mark(path: str, snapshot: Snapshot) -> str:
 
 
 def named_paths(paths: Iterable[str], *entries: Entries) -> list[str]:
-    """The paths to show people: folders only where nothing in them is named."""
-    listed = sorted(paths)
+    """The paths to show people, caches last: folders only where nothing in them is named."""
+    listed = sorted(paths, key=lambda path: (_is_cache(path), path))
     above = {folder for path in listed for folder in folders_above(path)}
     return [path for path in listed if path not in above or not _is_folder(path, entries)]
+
+
+def _is_cache(path: str) -> bool:
+    """Whether a path is in a folder that only programs write."""
+    return not GENERATED.isdisjoint(path.split("/"))
 
 
 def _is_folder(path: str, entries: Iterable[Entries]) -> bool:

@@ -17,7 +17,9 @@ from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import FormRefused, ModelUnusable
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.agent.wire.request_failures import Failure
-from co_tui.events import SessionError
+from co_tui.context.measure.count import Reading
+from co_tui.events import SessionError, UsageInfo, share_of
+from co_tui.events.wording import percent
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.hooks.session_hooks import StoppedByHook
@@ -36,11 +38,31 @@ MOST_PARTIAL_CHARS: Final = 100_000
 class PromptTooLong(Exception):
     """The prompt alone, with its scaffold, does not fit the window."""
 
-    def __init__(self, overshoot_tokens: int, window_tokens: int, what: str = "The prompt") -> None:
+    def __init__(self, overshoot_tokens: int, reading: Reading, what: str = "The prompt") -> None:
+        window = reading.window.tokens
         super().__init__(
-            f"{what} is about {overshoot_tokens:,} tokens too long for the window of {window_tokens:,}. "
+            _what_fills(reading, window, overshoot_tokens)
+            or f"{what} is about {overshoot_tokens:,} tokens too long for the window of {window:,}. "
             "Shorten it, or choose a larger model."
         )
+
+
+def _what_fills(request: Reading | UsageInfo, window_tokens: int, overshoot_tokens: int) -> str:
+    """What takes the room if it is not the conversation, and what to do about it; empty if it is."""
+    tools, system = request.tool_definition_tokens, request.system_tokens
+    if max(tools, system) < max(overshoot_tokens, request.conversation_tokens):
+        return ""
+    taken = max(tools, system)
+    cause, advice = (
+        ("Tools", "offer fewer tools (/settings tools)")
+        if tools >= system
+        else ("Instructions", "shorten them (/context instructions shows them)")
+    )
+    share = percent(share_of(taken, window_tokens))
+    return (
+        f"{cause} take {share} of the window of {window_tokens:,} tokens. "
+        f"Use a model with a larger window, or {advice}."
+    )
 
 
 class StepsUsedUp(Exception):
@@ -179,7 +201,8 @@ class Attempts:
         limit = self.history.governor.window.tokens
         if usage is None or usage.current_tokens <= limit:
             return "Nothing more can be left out."
-        return f"Shorten the prompt: it is about {usage.current_tokens - limit:,} tokens too long."
+        overshoot = usage.current_tokens - limit
+        return _what_fills(usage, limit, overshoot) or f"Shorten the prompt: it is about {overshoot:,} tokens too long."
 
     async def _wait_to_retry(self, failure: Failure, attempt: int) -> None:
         backoff = self.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)

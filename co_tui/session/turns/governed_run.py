@@ -146,5 +146,5 @@ class GovernedRun(ABC):
         """The messages to send. Raises `PromptTooLong`."""
         prepared = await self._requests.next()
         if prepared.overshoot_tokens and self._history.policy.truncates:
-            raise PromptTooLong(prepared.overshoot_tokens, self._history.governor.window.tokens, what)
+            raise PromptTooLong(prepared.overshoot_tokens, prepared.reading, what)
         return in_cache_blocks(prepared.messages, self._history.model)

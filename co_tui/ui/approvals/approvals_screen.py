@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 
 from co_tui.events.wording import mode_line
 from co_tui.inert import one_line
+from co_tui.session.slash.applying import NOW
 from co_tui.session.slash.command_host import CommandHost
 from co_tui.session.slash.work_commands import standing_approvals
 from co_tui.settings import SettingsError, quoted
@@ -65,7 +66,8 @@ class ApprovalEditor:
         """Write a rule to the user's file; returns when it takes effect. Raises `SettingsError`."""
         launch = self._host.launch
         added = add_permission(effect, rule, launch.paths)
-        return f"Added: {effect} {added.rule}. It applies {await self._reload()}."
+        holds = await self._reload()
+        return f"Added: {effect} {added.rule}{f', applies {holds}' if holds != NOW else ''} (saved)"
 
     async def revoke(self, rule: "RuleInForce") -> str:
         """Raises `SettingsError`."""
@@ -98,10 +100,10 @@ class ApprovalsScreen(Dialog[None]):
         Binding("d,delete", "revoke", "Revoke"),
     ]
 
-    def __init__(self, editor: ApprovalEditor, mode: str = "") -> None:
-        """`mode` is the one in force, which allows more than the rules."""
+    def __init__(self, editor: ApprovalEditor, mode: str = "", words: str = "") -> None:
+        """`mode` is the one in force, which allows more than the rules; the first rule with the `words` is chosen."""
         super().__init__(wide=True)
-        self._editor, self._mode = editor, mode
+        self._editor, self._mode, self._words = editor, mode, words.lower()
         self._shown: Sequence[StandingRule] = ()
 
     def compose(self) -> ComposeResult:
@@ -113,7 +115,8 @@ class ApprovalsScreen(Dialog[None]):
             yield KeyHints(*LIST_KEYS)
 
     def on_mount(self) -> None:
-        self._fill(0)
+        texts = [f"{each.rule.rule} {each.rule.rule.shown}".lower() for each in self._editor.rules()]
+        self._fill(next((place for place, text in enumerate(texts) if self._words in text), 0))
         self.query_one(OptionList).focus()
 
     def _fill(self, highlighted: int) -> None:

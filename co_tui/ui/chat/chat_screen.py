@@ -29,7 +29,7 @@ from co_tui.ui.chat.chat_requests import (
     set_columns,
 )
 from co_tui.ui.chat.open_questions import Questions
-from co_tui.ui.chat.title_line import TitleFacts, TitleLine
+from co_tui.ui.chat.title_line import TitleFacts, TitleLine, folder_name
 from co_tui.ui.chat.transcript_feed import HELD, STARTING, Feed, WaitingShown
 from co_tui.ui.chat.welcome import welcome
 from co_tui.ui.keys import command_table
@@ -248,12 +248,21 @@ class ChatScreen(ChatRequests):
         wanted = self._launch.settings.reasoning_effort
         effort = wanted if wanted and self._host.controller.supports_effort(self._model) else ""
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
-        asked, private = len(state.pending), self._launch.private
-        branch = state.branch or self.branch
         where = self._launch.workplace.host_text
-        missing, way, unpushed = self._embedded_is_missing, self.shortcut_for("model"), self._unpushed
         facts = TitleFacts(
-            state.title, self._model, policy, branch, effort, sandboxed, asked, private, missing, way, where, unpushed
+            session=state.title,
+            model=self._model,
+            policy=policy,
+            branch=state.branch or self.branch,
+            effort=effort,
+            sandboxed=sandboxed,
+            questions=len(state.pending),
+            private=self._launch.private,
+            missing=self._embedded_is_missing,
+            other_model=self.shortcut_for("model"),
+            where=where,
+            unpushed=self._unpushed,
+            folder="" if where else folder_name(self._launch.cwd),
         )
         self.query_one(TitleLine).show(facts)
 

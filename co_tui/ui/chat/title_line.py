@@ -1,6 +1,7 @@
-"""The title line: session, model and policy."""
+"""The title line: session, model, policy and folder."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from textual.content import Content
@@ -9,6 +10,7 @@ from textual.widgets import Static
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.events.model_names import model_name, short_name
 from co_tui.inert import one_line
+from co_tui.paths import home_text
 from co_tui.settings import policy_label
 
 EMBEDDED_NOTICES = (
@@ -51,6 +53,8 @@ class TitleFacts(NamedTuple):
     """The folder on another host, if the session works there."""
     unpushed: str = ""
     """What is only on this machine as yet."""
+    folder: str = ""
+    """The name of the folder on this machine."""
 
 
 class TitleLine(Static):
@@ -86,6 +90,11 @@ def title_line(facts: TitleFacts, room: int) -> Content:
     return Content.assemble(left, between, right).truncate(room, ellipsis=True)
 
 
+def folder_name(path: Path) -> str:
+    """The last part of a path, as a folder; `~` for the home folder."""
+    return "~" if home_text(str(path)) == "~" else f"{path.name}/"
+
+
 def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     """The right side, longest form first; what affects permissions is always kept, and that something is only here."""
     model = short_name(facts.model)
@@ -96,12 +105,14 @@ def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     private, sandbox = "private" if facts.private else "", "sandboxed" if facts.sandboxed else ""
     effort = one_line(f"{facts.effort} effort" if facts.effort else "", 24)
     policy, branch = one_line(policy_label(facts.policy), 24), one_line(facts.branch, 24)
+    folder = one_line(facts.folder, 18)
     without_provider = model_name(facts.model)
     host = facts.where.rpartition(":/")[0]
     unpushed = facts.unpushed
     for who, where, further in (
-        (model, facts.where, (unpushed, effort, policy, sandbox, branch)),
-        (without_provider, facts.where, (unpushed, effort, policy, sandbox, branch)),
+        (model, facts.where, (unpushed, effort, policy, sandbox, folder, branch)),
+        (without_provider, facts.where, (unpushed, effort, policy, sandbox, folder, branch)),
+        (without_provider, host, (unpushed, effort, policy, sandbox, folder)),
         (without_provider, host, (unpushed, effort, policy, sandbox)),
         (without_provider, host, (unpushed, sandbox)),
         (without_provider, host, (unpushed and NOT_PUSHED, sandbox)),

@@ -1,6 +1,7 @@
 """Keeps the transcript in step with the session's events, streamed ones included."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from co_tui.events import (
@@ -73,7 +74,12 @@ class Feed:
         """Replace the waiting prompts shown."""
         for block in self._waiting:
             self._transcript.drop(block)
-        self._waiting = [Block("user", inert(text), status=status) for text, status in prompts]
+        self._waiting = [
+            Block("user", inert(text), status=status, queued=bool(status) and status != STARTING)
+            for text, status in prompts
+        ]
+        for before, block in pairwise(self._waiting):
+            block.tight = before.queued and block.queued
         self._transcript.append(*self._waiting)
 
     def note(self, text: str, kind: Kind = "note") -> Block:

@@ -11,7 +11,7 @@ from co_tui.session.slash.file_rewinds import WHATS
 from co_tui.session.state.history_edits import NothingToUndo
 from co_tui.ui.commands.host import CommandHost, command
 from co_tui.ui.compaction.compaction_screen import CompactionRequest, CompactionScreen
-from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, prompt_row, row_of
+from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, changed_files, prompt_row, row_of
 from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.keys.command_table import key_of
 from co_tui.ui.prompt.queue_screen import QueueScreen
@@ -34,9 +34,10 @@ async def rewind(host: CommandHost, arguments: str) -> None:
 
 
 async def _chosen_turn(host: CommandHost, session: "Session") -> str:
-    said = (entry for entry in session.state.transcript if not entry.agent)
-    turns = {entry.ref: entry for entry in said if prompt_of(entry.message) is not None}
-    rows = [prompt_row(entry) for entry in turns.values()]
+    transcript = session.state.transcript
+    turns = {each.ref: each for each in transcript if not each.agent and prompt_of(each.message) is not None}
+    changed = changed_files(transcript)
+    rows = [prompt_row(entry, changed.get(entry.turn, ())) for entry in turns.values()]
     chosen = await host.ask(lambda: ChooseMessageScreen("Rewind to before…", rows, "rewind to before it"))
     return str(turns[chosen].turn) if chosen is not None else ""
 

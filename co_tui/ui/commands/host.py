@@ -16,7 +16,7 @@ from co_tui.session.launch import Launch
 from co_tui.session.slash import command_host, typed_command
 from co_tui.session.slash.command_host import CommandFailed, NoSession, check_arguments
 from co_tui.session.state.session_state import SessionState
-from co_tui.settings import Loaded
+from co_tui.settings import Loaded, SettingsError
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.background import report, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -264,6 +264,22 @@ class CommandHost:
             return await edit_externally(self._app, text, launch.environ, launch.cwd)
         finally:
             self._is_editing_elsewhere = False
+
+    async def edit_config(self) -> str:
+        """Open the user's settings file in the editor, then read it again; returns a sentence about it. Raises
+        `SettingsError`: then the settings in force stay as they are."""
+        from co_tui.session.slash.settings_commands import read_again
+        from co_tui.ui.prompt.external_editor import EditorError, edit_file
+
+        launch = self.launch
+        try:
+            launch.paths.config_file.parent.mkdir(parents=True, exist_ok=True)
+            await edit_file(self._app, launch.paths.config_file, launch.environ, launch.cwd)
+        except EditorError as error:
+            raise SettingsError(str(error)) from None
+        except OSError as error:
+            raise SettingsError(f"Cannot open {launch.paths.config_file}: {error.strerror or error}.") from None
+        return await read_again(self)
 
     async def ask(self, make: Callable[[], Screen[T]]) -> T | None:
         """Open a screen and wait for its answer. None if a screen is open already: they never stack."""

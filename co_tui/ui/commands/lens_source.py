@@ -12,7 +12,7 @@ from co_tui.session.lens.snapshot import LensSource, on_whole_conversation, sour
 from co_tui.session.lens.stored_lens import StoredRequests
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
-from co_tui.settings import Settings
+from co_tui.settings import Settings, policy_description
 from co_tui.store.timestamps import now
 from co_tui.ui.background import in_thread
 from co_tui.ui.commands.host import CommandHost
@@ -35,6 +35,9 @@ class _Subject:
     @property
     def policies(self) -> Sequence[str]:
         return self._host.launch.policies
+
+    def describe(self, policy: str) -> str:
+        return policy_description(policy, self._host.launch.paths)
 
     def remember_view(self, lens: Lens) -> None:
         self._views.write(lens.as_viewed(now()))

@@ -1,6 +1,7 @@
-"""The lens on the next request."""
+"""The lens on the next request, and the MCP servers."""
 
 from co_tui.session.slash.conversation_commands import compact_now
+from co_tui.session.slash.reports_commands import require_restart
 from co_tui.ui.commands.host import CommandHost, command
 
 
@@ -14,3 +15,15 @@ async def lens(host: CommandHost, _: str) -> None:
     upto = await host.ask(lambda: LensScreen(subject))
     if upto is not None and session is not None:
         await compact_now(host, session, upto=upto)
+
+
+@command("mcp")
+async def mcp(host: CommandHost, arguments: str) -> None:
+    from co_tui.ui.commands.mcp_editor import McpEditor
+    from co_tui.ui.settings.mcp_screen import McpScreen
+
+    require_restart(arguments)
+    editor = McpEditor(host)
+    if arguments:
+        editor.restart()
+    await host.ask(lambda: McpScreen(editor))

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from co_tui import settings
+from co_tui.paths import home_text
 from co_tui.session.slash.settings_commands import SettingChanger, policy, settings_in_force, without_effect
 from co_tui.ui.commands.host import CommandHost, command
 from co_tui.ui.settings.setting_rows import SettingRow, setting_rows
@@ -23,6 +24,17 @@ class SettingsEditor(SettingChanger):
     def preview(self, theme: str) -> None:
         """Show a theme before it is chosen; an empty name ends the preview."""
         self._screen.appearance.use(theme or self._screen.launch.settings.theme)
+
+    @property
+    def file(self) -> str:
+        return config_path(self._screen)
+
+    async def edit_file(self) -> str:
+        return await self._screen.edit_config()
+
+
+def config_path(host: CommandHost) -> str:
+    return home_text(str(host.launch.paths.config_file))
 
 
 @command("settings")

@@ -12,5 +12,5 @@ async def background_commands(host: CommandHost, _: str) -> None:
 
 
 @command("approvals")
-async def approvals(host: CommandHost, _: str) -> None:
-    await host.ask(lambda: ApprovalsScreen(ApprovalEditor(host), host.mode))
+async def approvals(host: CommandHost, words: str) -> None:
+    await host.ask(lambda: ApprovalsScreen(ApprovalEditor(host), host.mode, words))

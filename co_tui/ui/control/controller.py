@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from co_tui.session.session import Session
     from co_tui.ui.control.stored_sessions import StoredSessions
 
-NOT_FOLLOWING = "This view lost its session. Open it again with /sessions; nothing is lost."
+NOT_FOLLOWING = "This view lost its session. Reopen it with /sessions; nothing is lost."
 
 
 class SessionController:

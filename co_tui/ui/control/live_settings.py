@@ -55,7 +55,10 @@ class LiveSettings:
     async def apply(self, key: str, loaded: Loaded) -> str:
         """Apply changed settings; returns when the change of this key takes effect."""
         self._backend.use_settings(loaded)
-        holds = await apply_setting(key, loaded, self._session())
+        session = self._session()
+        holds = await apply_setting(key, loaded, session)
+        if key == "mcp_servers":
+            self._backend.start_servers(session.state.model if session is not None else self.launch.choice.model)
         self.show()
         return holds
 

@@ -143,10 +143,10 @@ class EmbeddedOffer(Offer):
             return
         self._chat.show_embedded_missing(True)
         if not self._answers.get(EMBEDDED_ANSWERED):
-            answers = {"f": f"Fetch it ({DOWNLOAD_MB} MB)", "m": "Choose another model", "esc": "Not now"}
+            answers = {"f": f"Download it ({DOWNLOAD_MB} MB)", "m": "Choose another model", "esc": "Not now"}
             self._show(
                 "No model yet",
-                f"Without a key, {EMBEDDED_LABEL} can answer on this machine, offline. It is small and only chats. "
+                f"Without a key, {EMBEDDED_LABEL} can answer on this machine, offline. It is small and has no tools. "
                 "The download runs once; you can keep typing.",
                 answers,
                 self._answered,

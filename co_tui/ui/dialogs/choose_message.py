@@ -1,8 +1,9 @@
 """Choose a message: to pin it, or to go back to a turn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -10,6 +11,7 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from co_tui.events import Json, Ref
+from co_tui.events.file_diff import diff_in, read_diff
 from co_tui.events.stored_messages import REPLACES, pieces, prompt_of
 from co_tui.events.tool_wording import piece_line, piece_text
 from co_tui.inert import one_line
@@ -20,6 +22,9 @@ from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.line_list import LineList
 
 LINE_CHARS = 200
+FILES_NAMED, FILES_CHARS = 3, 60
+LEAST_TEXT_CELLS = 30
+CHANGED = "±"
 SUMMARY_ROLE = "summary"
 _LABELS = {
     "user": "you",
@@ -42,6 +47,8 @@ class Row(NamedTuple):
     role: str
     text: str
     mark: str = ""
+    files: str = ""
+    """The files that its turn changed."""
 
 
 def row_of(entry: Entry, mark: str = "") -> Row:
@@ -50,9 +57,25 @@ def row_of(entry: Entry, mark: str = "") -> Row:
     return Row(entry.ref, entry.turn, role, text, mark)
 
 
-def prompt_row(entry: Entry) -> Row:
-    """A prompt as a row: only what the user wrote, whatever else is in its message."""
-    return Row(entry.ref, entry.turn, _LABELS["user"], one_line(prompt_of(entry.message) or "", LINE_CHARS))
+def prompt_row(entry: Entry, changed: Sequence[str] = ()) -> Row:
+    """A prompt as a row: only what the user wrote, whatever else is in its message; `changed` are the files of its
+    turn."""
+    more = f" +{len(changed) - FILES_NAMED}" if len(changed) > FILES_NAMED else ""
+    files = f"{CHANGED} {', '.join(changed[:FILES_NAMED])}{more}" if changed else ""
+    text = one_line(prompt_of(entry.message) or "", LINE_CHARS)
+    return Row(entry.ref, entry.turn, _LABELS["user"], text, files=one_line(files, FILES_CHARS))
+
+
+def changed_files(entries: Iterable[Entry]) -> dict[int, list[str]]:
+    """The files that the edits of each turn changed, each once."""
+    found: dict[int, list[str]] = {}
+    for entry in entries:
+        diffs = (diff_in(part) for part in entry.message.get("parts", ()) if isinstance(part, Mapping))
+        for change in filter(None, (read_diff(diff) for diff in diffs if diff)):
+            files = found.setdefault(entry.turn, [])
+            if (name := change.path.rpartition("/")[2]) not in files:
+                files.append(name)
+    return found
 
 
 def first_piece(message: Json) -> tuple[str, str]:
@@ -69,19 +92,24 @@ def text_of_all(message: Json) -> str:
     return "\n\n".join(piece_text(*piece) for piece in pieces(message))
 
 
-def line_of(row: Row) -> Text:
+def line_of(row: Row, width: int = 0) -> Text:
+    """Role and text; where there is room, the files at the end."""
     line = Text(no_wrap=True, overflow="ellipsis")
     turn = f"{row.turn}" if row.turn else "–"
     line.append(f"{turn:>4} ", "dim")
     line.append(f"{row.role:<8}", "bold")
     if row.mark:
         line.append(f"{row.mark} ")
-    return line.append(row.text)
+    line.append(row.text)
+    if row.files and (room := width - cell_len(row.files) - 2) >= LEAST_TEXT_CELLS:
+        line.truncate(room, overflow="ellipsis", pad=True)
+        line.append(f"  {row.files}", "dim")
+    return line
 
 
 def show_messages(lines: LineList, rows: Sequence[Row], nothing: str, chosen: int) -> None:
     """Show one line each, rendered when visible: a session may have very many."""
-    lines.show(len(rows), lambda place, _: line_of(rows[place]), lambda place: rows[place].ref, nothing)
+    lines.show(len(rows), lambda place, width: line_of(rows[place], width), lambda place: rows[place].ref, nothing)
     lines.chosen = chosen
 
 
@@ -91,7 +119,7 @@ class ChooseMessageScreen(ChoosingDialog[Ref]):
     def __init__(self, title: str, rows: Sequence[Row], verb: str) -> None:
         super().__init__()
         self._title, self._verb = title, verb
-        self._rows = [(row, row.text.lower()) for row in rows]
+        self._rows = [(row, f"{row.text} {row.files}".lower()) for row in rows]
         """With the lower-case text that each keystroke searches."""
 
     def compose(self) -> ComposeResult:

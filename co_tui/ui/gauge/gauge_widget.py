@@ -129,7 +129,8 @@ class Gauge(Widget):
 
     def _last_turns(self) -> Text:
         fills, label = self.reading.fills, f" last {self._turns} turns"
-        bars = sparkline(fills, max(1, self.size.width - len(label)))
+        window = self.reading.usage.token_limit if self.reading.usage is not None else 0
+        bars = sparkline(fills, max(1, self.size.width - len(label)), window)
         shown = Text(no_wrap=True)
         for symbol in bars:
             shown.append(symbol, self.style_of("compacted" if symbol == COMPACTED_SYMBOL else "normal"))
@@ -164,21 +165,20 @@ class MiniGauge(Gauge):
         return f"{COMPACTED_SYMBOL} {self.reading.compactions}" if self.reading.compactions else ""
 
 
-def sparkline(fills: Sequence[Fill], width: int) -> str:
-    """The newest turns that fit, with a symbol at each compaction; the fullest of them is the highest bar."""
+def sparkline(fills: Sequence[Fill], width: int, window_tokens: int) -> str:
+    """The newest turns that fit, with a symbol at each compaction; a full window is the highest bar."""
     cells: list[str] = []
-    newest = fills[-width:]
-    most = max((fill.tokens for fill in newest), default=0)
-    for fill in reversed(newest):
-        new = [_level(fill.tokens, most), *([COMPACTED_SYMBOL] if fill.compacted else [])]
+    for fill in reversed(fills[-width:]):
+        new = [_level(fill.tokens, window_tokens), *([COMPACTED_SYMBOL] if fill.compacted else [])]
         if len(cells) + len(new) > width:
             break
         cells += new
     return "".join(reversed(cells))
 
 
-def _level(tokens: int, most: float) -> str:
-    return LEVELS[round(tokens / most * (len(LEVELS) - 1))] if most > 0 else LEVELS[0]
+def _level(tokens: int, window_tokens: int) -> str:
+    share = min(1.0, tokens / window_tokens) if window_tokens else 0.0
+    return LEVELS[round(share * (len(LEVELS) - 1))]
 
 
 class Part(NamedTuple):

@@ -12,6 +12,8 @@ from textual.widgets import Input
 from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope, SlashCommand
 from co_tui.inert import inert
 from co_tui.key_names import key_name
+from co_tui.settings.key_choices import NO_KEY
+from co_tui.settings.writing import DEFAULT
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.help.sections import Section, Sections
 from co_tui.ui.keys.command_table import DEFAULT_KEYS, ActiveKey, letter_of
@@ -39,6 +41,9 @@ _GAUGE: Final = (
     ("cache saved", "Tokens read from the provider's cache, and what that saved"),
 )
 LEADER: Final = next(row.key for row in KEYS if row.name == "leader")
+UNBOUND: Final = "–"
+BEFORE_NAME: Final = " · "
+"""Before the name of an action, for the setting `keys`."""
 NOTHING: Final = Section("", [("", "Nothing found.")])
 
 
@@ -49,7 +54,8 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str], own: Sequence
         return key_name(chosen.get(name, default))
 
     def keys_in(place: KeyScope) -> list[tuple[str, str]]:
-        return [(key, row.help) for row in KEYS if row.where == place and (key := key_of(row.name, row.key))]
+        rows = (row for row in KEYS if row.where == place)
+        return [(key_of(row.name, row.key) or UNBOUND, f"{row.help}{BEFORE_NAME}{row.name}") for row in rows]
 
     leader = key_of("leader", LEADER)
     commands = [
@@ -64,7 +70,7 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str], own: Sequence
         Section(f"{words[0].upper()}{words[1:]}", [*(typed_keys() if place == "prompt" else ()), *keys_in(place)])
         for place, words in KEY_SCOPES.items()
     ]
-    in_prompt = {meaning for _, meaning in keys_in("prompt")}
+    in_prompt = {row.help for row in KEYS if row.where == "prompt"}
     return [
         Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has its own section
         Section("First keys", first),
@@ -73,10 +79,11 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str], own: Sequence
         Section("Commands", commands),
         *own_sections(own),
         Section(
-            "Change a key: set keys.NAME = F12 in the settings, with a command's name or one of these",
+            "Change a key: /config keys.NAME KEY",
             [
-                ("NAME_letter", f"A command's letter after {leader or 'the leader key'}"),
-                *((r.name, r.help) for r in KEYS),
+                ("NAME", f"A command's name, or the name after{BEFORE_NAME.rstrip()} above"),
+                ("NAME_letter", f"The letter of a command after {leader or 'the leader key'}"),
+                ("KEY", f"Such as F12 or Alt+N; {NO_KEY} unbinds it, {DEFAULT} restores it"),
             ],
         ),
     ]

@@ -1,7 +1,8 @@
-"""The command palette: search commands by name or description."""
+"""The command palette: search commands by name or description; settings and approval rules, too."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Final
+from functools import cached_property
+from typing import ClassVar, Final, NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -18,16 +19,29 @@ from co_tui.key_names import key_name
 from co_tui.ui.dialogs.dialog import show_rows
 from co_tui.ui.dialogs.filter_dialog import ChoosingDialog
 from co_tui.ui.formatting import KEY_STYLE
+from co_tui.ui.keys.search_words import is_found
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.safe_list import SafeList
 
 NAME_COLUMNS: Final = max(len(command.slash) for command in COMMANDS) + 2
-NO_MATCH: Final = "No matching command."
+FURTHER_COLUMNS: Final = 30
+NO_MATCH: Final = "No matching command, setting or rule."
+
+
+class FurtherEntry(NamedTuple):
+    """What is found only by a search: a setting, or an approval rule."""
+
+    name: str
+    text: str
+    kind: str
+    runs: str
+    """The command line that opens it."""
+    searched: str
 
 
 def found_commands(typed: str, own: Sequence[SlashCommand] = ()) -> Sequence[SlashCommand]:
-    """Best match first: by prefix of the name, by fuzzy name, then by words of the description."""
+    """Best match first: by prefix of the name, by fuzzy name, by words of the description, then by other words."""
     wanted = typed.strip().lower().removeprefix("/")
     matcher, words = Matcher(wanted), wanted.split()
 
@@ -36,27 +50,47 @@ def found_commands(typed: str, own: Sequence[SlashCommand] = ()) -> Sequence[Sla
             return 0.0
         if (score := matcher.match(command.name)) > 0:
             return 1.0 + 1.0 / (1.0 + score)
-        return 2.0 if all(word in command.help.lower() for word in words) else None
+        if all(word in command.help.lower() for word in words):
+            return 2.0
+        return 3.0 if is_found(words, f"{command.slash} {command.help}") else None
 
     ranked = [(place, command) for command in (*COMMANDS, *own) if (place := rank(command)) is not None]
     return [command for _, command in sorted(ranked, key=lambda each: each[0])]
 
 
+def found_further(typed: str, entries: Sequence[FurtherEntry]) -> Sequence[FurtherEntry]:
+    """Those with all typed words first, then those with other words for them; none before something is typed."""
+    words = typed.lower().split()
+    found = [each for each in entries if is_found(words, each.searched)] if words else []
+    return sorted(found, key=lambda each: not all(word in each.searched.lower() for word in words))
+
+
 class PaletteScreen(ChoosingDialog[str]):
-    """Returns the name of the chosen command."""
+    """Returns the chosen command, with arguments for a setting or a rule."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+p", "close", "Back", priority=True)]
 
-    def __init__(self, chosen: Mapping[str, str], own: Callable[[], Sequence[SlashCommand]] = tuple) -> None:
-        """`chosen` are the user's own keys; `own` returns the commands from files and servers."""
+    def __init__(
+        self,
+        chosen: Mapping[str, str],
+        own: Callable[[], Sequence[SlashCommand]] = tuple,
+        further: Callable[[], Sequence[FurtherEntry]] = tuple,
+    ) -> None:
+        """`chosen` are the user's own keys; `own` returns the commands from files and servers, `further` the settings
+        and rules."""
         super().__init__()
         self._chosen_keys = chosen
         self._own = own
+        self._list_further = further
+
+    @cached_property
+    def _further(self) -> Sequence[FurtherEntry]:
+        return self._list_further()
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Commands"
-            yield Field(placeholder="Type a name or what it does")
+            yield Field(placeholder="Type a name or what it does; finds settings and rules, too")
             yield SafeList(classes="-filling")
             yield KeyHints(("enter", "run"), ("esc", "back"))
 
@@ -68,18 +102,23 @@ class PaletteScreen(ChoosingDialog[str]):
     def _fill(self) -> None:
         typed, options = self.query_one(Input).value, self.query_one(OptionList)
         before, found = options.highlighted or 0, found_commands(typed, self._own())
-        self._choices = [command.name for command in found]
+        further = found_further(typed, self._further) if typed.strip() else ()
+        self._choices = [*(command.name for command in found), *(each.runs for each in further)]
         room = max(30, options.scrollable_content_region.width)
-        rows = [Option(self._line(command, room)) for command in found]
-        show_rows(options, rows, NO_MATCH, 0 if typed else before)
+        lines = [_line(command.slash, command.help, self._mark(command), room) for command in found]
+        lines += [_line(each.name, each.text, each.kind, room, FURTHER_COLUMNS) for each in further]
+        show_rows(options, [Option(line) for line in lines], NO_MATCH, 0 if typed else before)
 
-    def _line(self, command: SlashCommand, room: int) -> Content:
-        """A long name takes room from its own description only."""
-        key = inert(command.source) or key_name(self._chosen_keys.get(command.name, command.key))
-        name = Content(inert(command.slash))
-        columns = max(NAME_COLUMNS, min(name.cell_length + 2, room // 2))
-        name = name.truncate(columns - 1, ellipsis=True).pad_right(1)
-        name = name.pad_right(columns - name.cell_length)
-        left = max(0, room - columns - len(key) - 3)
-        help_text = Content(inert(command.help)).truncate(left, ellipsis=True, pad=True)
-        return Content.assemble(name.stylize("bold"), help_text.stylize("$muted"), "  ", (key, KEY_STYLE))
+    def _mark(self, command: SlashCommand) -> str:
+        return command.source or key_name(self._chosen_keys.get(command.name, command.key))
+
+
+def _line(name: str, text: str, mark: str, room: int, least: int = NAME_COLUMNS) -> Content:
+    """A long name takes room from its own description only."""
+    title, mark = Content(inert(name)), inert(mark)
+    columns = max(least, min(title.cell_length + 2, room // 2))
+    title = title.truncate(columns - 1, ellipsis=True).pad_right(1)
+    title = title.pad_right(columns - title.cell_length)
+    left = max(0, room - columns - len(mark) - 3)
+    words = Content(inert(text)).truncate(left, ellipsis=True, pad=True)
+    return Content.assemble(title.stylize("bold"), words.stylize("$muted"), "  ", (mark, KEY_STYLE))

@@ -11,6 +11,8 @@ from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from co_tui.ui.keys.search_words import is_found
+
 MAX_NAME_COLUMNS: Final = 16
 GAP: Final = 2
 
@@ -21,8 +23,10 @@ class Section(NamedTuple):
     """Names and meanings."""
 
     def matching(self, words: Sequence[str]) -> "Section":
-        """The rows that contain all of these lowercase words."""
-        return Section(self.title, [row for row in self.rows if all(word in " ".join(row).lower() for word in words)])
+        """The rows with all of these lowercase words, or with other words for them; all rows if the title has them."""
+        if words and is_found(words, self.title):
+            return self
+        return Section(self.title, [row for row in self.rows if is_found(words, " ".join(row))])
 
 
 class _Line(NamedTuple):

@@ -60,6 +60,9 @@ class LensSubject(Protocol):
     def policies(self) -> Sequence[str]:
         """All policies to choose from."""
 
+    def describe(self, policy: str) -> str:
+        """What a policy does, in a sentence; empty if its file does not say."""
+
     @property
     def read_only(self) -> str:
         """Why nothing can be changed from here, in a sentence; empty if it can."""
@@ -248,7 +251,9 @@ class LensScreen(Dialog[Ref | None]):
     def _why(self) -> str:
         lens = self._lens
         if self._tab == "policies":
-            return POLICIES_HELP
+            place, names = self._list.chosen, self._subject.policies
+            described = self._subject.describe(names[place]) if place < len(names) else ""
+            return "\n".join(filter(None, (described, POLICIES_HELP)))
         if lens is None:
             return ""
         if self._tab == "left":

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 CHECKING: Final = "Checking…"
-WHERE_KEPT: Final = "It is kept in the system's keyring, else in a file that only you can read."
+WHERE_KEPT: Final = "It is saved in the system's keyring, else in a file that only you can read."
 
 NAME_CELLS: Final = 12
 
@@ -61,7 +61,7 @@ class LoginScreen(Dialog[LoginAnswer]):
         with Vertical() as box:
             box.border_title = "Provider keys"
             yield SafeList(*map(_row, self._providers.values()), classes="-filling")
-            yield KeyHints(("enter", "set a key"), ("ctrl+d", "remove a kept key"), ("escape", "back"))
+            yield KeyHints(("enter", "set a key"), ("ctrl+d", "remove a saved key"), ("escape", "back"))
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
@@ -75,7 +75,7 @@ class LoginScreen(Dialog[LoginAnswer]):
         if chosen.is_kept:
             self.answer(LoginAnswer(chosen.provider, remove=True))
         else:
-            self.notify(f"No key of {chosen.provider} is kept here.", timeout=3, markup=False)
+            self.notify(f"No key of {chosen.provider} is saved here.", timeout=3, markup=False)
 
 
 def _row(each: ProviderKey) -> Option:
@@ -115,7 +115,7 @@ class KeyScreen(Dialog[str]):
             yield Static(f"{one_line(self._host, 60)} checks it, at no cost. {WHERE_KEPT}", markup=False)
             yield KeyField()
             yield Static("", id="outcome", markup=False)
-            yield KeyHints(("enter", "check and keep"), ("esc", "back"))
+            yield KeyHints(("enter", "check and save"), ("esc", "back"))
 
     @on(Input.Submitted)
     def _given(self, event: Input.Submitted) -> None:

@@ -1,4 +1,4 @@
-"""Edits the prompt in the user's own editor, while turns keep running."""
+"""Edits the prompt, or a file, in the user's own editor, while turns keep running."""
 
 import asyncio
 import os
@@ -40,25 +40,32 @@ def editor_command(environ: Mapping[str, str]) -> list[str]:
 
 async def edit_externally(app: App[Any], text: str, environ: Mapping[str, str], cwd: Path) -> str:
     """The edited text; the editor has the terminal until then. Raises `EditorError`."""
-    command = editor_command(environ)
+    editor_command(environ)
     handle, name = tempfile.mkstemp(prefix="co-tui-", suffix=".md")  # readable by its owner only
     file = Path(name)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             stream.write(text)
-        with left_to_another_program(), app.suspend():
-            code = await _run([*command, str(file)], without_secrets(environ), cwd)
-        if isinstance(code, OSError):
-            raise code
-        if code:
+        if code := await edit_file(app, file, environ, cwd):
             raise EditorError(f"The editor exited with code {code}. The prompt is unchanged.")
         return _read(file)
-    except SuspendNotSupported:
-        raise EditorError("Cannot open an editor here.") from None
     except OSError as error:
         raise EditorError(f"Cannot open the editor: {error.strerror or error}.") from None
     finally:
         _remove(file)
+
+
+async def edit_file(app: App[Any], file: Path, environ: Mapping[str, str], cwd: Path) -> int:
+    """Open a file in the editor; returns the editor's exit code. Raises `EditorError`."""
+    command = editor_command(environ)
+    try:
+        with left_to_another_program(), app.suspend():
+            code = await _run([*command, str(file)], without_secrets(environ), cwd)
+    except SuspendNotSupported:
+        raise EditorError("Cannot open an editor here.") from None
+    if isinstance(code, OSError):
+        raise EditorError(f"Cannot open the editor: {code.strerror or code}.")
+    return code
 
 
 async def _run(command: Sequence[str], environ: Mapping[str, str], cwd: Path) -> int | OSError:

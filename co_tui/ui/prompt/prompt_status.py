@@ -22,6 +22,8 @@ BORDER, BORDER_CELLS = "─", 6
 """The border's character, and its cells that no title can use: corners, a dash each, and spaces."""
 MIN_BORDER = 3
 """Shortest piece of border between two texts."""
+LINE_CELLS = 44
+"""Room for what the turn does, with hints on the same border."""
 ASKING = "◔ waiting for your answer"
 SKIPPED = 5
 """Of so many frames of the spinner, one is drawn while a reply arrives: each costs as much as one of the chat."""
@@ -140,10 +142,15 @@ class PromptStatus:
         """Activity at the left of the upper border, hints at its right if there is room, else below."""
         running = self._busy and not self._compacting
         room = self._prompt.outer_size.width - BORDER_CELLS
-        line, hints = self._line(room) if running else Content(""), self._hints(running=running)
+        hints = self._hints(running=running)
+        # The line's own length changes every second, and must not move the hints.
+        left = room - hints.cell_length - MIN_BORDER - 2
+        has_room = running and left >= max(LINE_CELLS, len(self._mode_line))
+        line = self._line(left if has_room else room) if running else Content("")
         if self._mode_line:
-            line = Content(self._mode_line).truncate(max(1, room), ellipsis=True)
-        above = at_both_ends(line, hints, room) if running else None
+            line = Content(self._mode_line)
+        line = line.truncate(max(1, left if has_room else room), ellipsis=True)
+        above = at_both_ends(line, hints, room) if has_room else None
         self._prompt.border_title = above if above is not None else line
         self._prompt.border_subtitle = self._below(Content("") if above is not None else hints, room)
 

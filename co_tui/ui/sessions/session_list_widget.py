@@ -186,7 +186,7 @@ class SessionList(ScrollView, can_focus=False):
         messages = f"  {row.messages:>4,} msg" if width >= NARROW else ""
         muted = self._style("figures")
         figures = Text.assemble(
-            (f"{when:>8} ", muted), (f"{share:>6}", self._fullness(row.share)), (f"{messages} ", muted)
+            (f" {when:>8} ", muted), (f"{share:>6}", self._fullness(row.share)), (f"{messages} ", muted)
         )
         text = Text("  ", no_wrap=True)
         if row.id == self._markers.present:

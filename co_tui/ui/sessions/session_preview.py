@@ -24,7 +24,7 @@ from co_tui.ui.sessions.session_finder import Previewed, SessionFinder
 PREVIEWING: Final = "Reading the session"
 READ_AFTER_S: Final = 0.04
 """How long a session is highlighted before its messages are read: scrolling through the list reads none."""
-NOT_FETCHED: Final = "text not here yet: open it to fetch it"
+NOT_FETCHED: Final = "not downloaded yet: open it to download it"
 TITLE_CHARS = 120
 FACT_CHARS = 80
 SAID_CHARS = 500

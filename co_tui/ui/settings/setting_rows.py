@@ -11,8 +11,11 @@ from co_tui.settings import Loaded, SettingGroup, Settings, about, policy_names,
 from co_tui.settings.all_settings import needs_trust
 
 EMPTY: Final = "(empty)"
-SOURCE_COLUMNS: Final = 76
-"""From this width on the list shows where a value comes from."""
+KEY_COLUMNS: Final = 76
+SOURCE_COLUMNS: Final = 100
+"""From these widths on the list shows a setting's name in the file, and where its value comes from."""
+LABEL_COLUMNS: Final = 29
+NAME_COLUMNS: Final = 33
 LONG_VALUE: Final = 30
 MANY_CHOICES: Final = 8
 
@@ -21,10 +24,16 @@ SWITCH: Final = {"on", "off"}
 
 class SettingRow(NamedTuple):
     name: str
+    """In the settings file."""
+    label: str
+    """For people."""
     group: SettingGroup
     value: str
     """As written in the settings file."""
+    shown: str
+    """For people: 0 by what it means."""
     default: str
+    """For people, too."""
     source: str
     sentence: str
     allowed: str
@@ -43,8 +52,10 @@ class SettingRow(NamedTuple):
         """Whether it was set, rather than a default or the policy's."""
         return self.source != "default" and not self.source.startswith("policy ")
 
-    def matches(self, words: str) -> bool:
-        return all(word in f"{self.name} {self.sentence} {self.value}".lower() for word in words.lower().split())
+    @property
+    def searched(self) -> str:
+        """The text that a search looks at."""
+        return f"{self.label} {self.name} {self.sentence} {self.value} {self.shown}"
 
 
 def setting_rows(loaded: Loaded, unused: Mapping[str, str], paths: Paths) -> list[SettingRow]:
@@ -54,12 +65,14 @@ def setting_rows(loaded: Loaded, unused: Mapping[str, str], paths: Paths) -> lis
     def row(name: str) -> SettingRow:
         origin, rule = loaded.origins[name], rules()[name]
         choices = policy_names(paths) if name == "policy" else rule.choices
-        group, sentence = about(name)
+        group, label, sentence = about(name)
         return SettingRow(
             name=name,
+            label=label,
             group=group,
             value=value_text(origin.value),
-            default=value_text(getattr(defaults, name)),
+            shown=rule.shown(origin.value),
+            default=rule.shown(getattr(defaults, name)),
             source=origin.source.replace(str(paths.config_file), paths.config_file.name),
             sentence=sentence,
             allowed=inert(f"one of {', '.join(choices)}") if name == "policy" else rule.allowed,
@@ -72,16 +85,22 @@ def setting_rows(loaded: Loaded, unused: Mapping[str, str], paths: Paths) -> lis
 
 
 def setting_line(row: SettingRow, width: int) -> Content:
-    """Name, value and, where there is room, source."""
+    """Name and value; where there is room, also the name in the file and the source."""
+    key = row.name if width >= KEY_COLUMNS else ""
     source = row.source if width >= SOURCE_COLUMNS else ""
-    name_width = min(34, width // 2)
-    name = f"{'●' if row.is_set else ' '} {one_line(row.name, name_width - 1):<{name_width}}"
-    room = width - name_width - 2 - (24 if source else 0)
-    value = Content(f"{one_line(row.value, 200)}{' (unused)' if row.unused else ''}")
+    label_width = min(LABEL_COLUMNS, width // 2)
+    label = f"{'●' if row.is_set else ' '} {one_line(row.label, label_width - 1):<{label_width}}"
+    key = f"{one_line(key, NAME_COLUMNS - 1):<{NAME_COLUMNS}}" if key else ""
+    room = width - len(label) - len(key) - (24 if source else 0)
+    value = Content(f"{one_line(row.shown, 200)}{' (unused)' if row.unused else ''}")
     value = value.truncate(max(6, room), ellipsis=True, pad=bool(source))
     weak = "$muted" if row.unused or row.value == EMPTY else ""
-    line = Content.assemble((name, "bold" if row.is_set else "$muted" if row.unused else ""), (value.plain, weak))
-    return Content.assemble(line, (f" {one_line(source, 23)}", "$muted")) if source else line
+    return Content.assemble(
+        (label, "bold" if row.is_set else "$muted" if row.unused else ""),
+        (key, "$muted"),
+        (value.plain, weak),
+        (f" {one_line(source, 23)}" if source else "", "$muted"),
+    )
 
 
 def about_setting(row: SettingRow, *, whole: bool) -> Content:
@@ -90,7 +109,7 @@ def about_setting(row: SettingRow, *, whole: bool) -> Content:
     origin = f"From {one_line(row.source, 200)}; the default is {one_line(row.default, 60)}."
     listed = f"one of {len(row.choices)} (Enter lists them)"
     parts = (
-        (one_line(row.value, 300) if whole else "", "bold"),
+        (one_line(row.shown, 300) if whole else "", "bold"),
         (row.sentence, ""),
         (unused, "bold"),
         ("This is the default." if row.source == "default" else origin, "$muted"),

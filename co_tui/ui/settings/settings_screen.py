@@ -1,6 +1,6 @@
 """The settings screen: groups on the left, values on the right; a change takes effect at once."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import ClassVar, Final, Protocol
 
 from rich.text import Text
@@ -17,6 +17,7 @@ from textual.widgets.option_list import Option
 from co_tui.inert import inert, one_line
 from co_tui.settings import GROUPS, SettingGroup, SettingsError
 from co_tui.ui.dialogs.safe_screen import SafeScreen
+from co_tui.ui.keys.search_words import is_found
 from co_tui.ui.settings.setting_inputs import ChoiceList, FilterField, GroupList, OpeningList, ValueField
 from co_tui.ui.settings.setting_rows import EMPTY, LONG_VALUE, SOURCE_COLUMNS, SettingRow, about_setting, setting_line
 from co_tui.ui.widgets.key_line import HELP, KeyLine
@@ -27,8 +28,13 @@ AROUND_ROWS: Final = 3
 """Title, keys, and the line above the description."""
 
 CHOICE_CHARS: Final = 60
-IN_THE_FILE: Final = ("mcp_servers", "hooks", "after_edit", "permissions")
-"""Tables, which one line cannot hold."""
+IN_THE_FILE: Final = {
+    "mcp_servers": "/mcp adds one here.",
+    "hooks": "",
+    "after_edit": "",
+    "permissions": "/approvals adds and revokes them here.",
+}
+"""Tables, which one line cannot hold, and what else changes them."""
 
 
 class SettingEditor(Protocol):
@@ -42,6 +48,13 @@ class SettingEditor(Protocol):
 
     def preview(self, theme: str) -> None: ...
 
+    @property
+    def file(self) -> str:
+        """The path of the user's file, for people."""
+
+    async def edit_file(self) -> str:
+        """Open that file in the editor, then read it again."""
+
 
 class SettingsScreen(SafeScreen, Screen[None]):
     CSS_PATH = "settings.tcss"
@@ -53,6 +66,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
         Binding("slash", "filter", "Filter", priority=True),
         Binding("escape", "back", "Back", priority=True),
         Binding("backspace", "reset", "Default", tooltip="Restore the default"),
+        Binding("ctrl+g", "edit_file", "Edit file", tooltip="Edit config.toml in $VISUAL or $EDITOR", priority=True),
     ]
 
     groups = query_one("#groups", OptionList)
@@ -86,6 +100,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
     def on_mount(self) -> None:
         self.groups.highlighted = 0
         self._load()
+        self._say(f"Changes are saved to {self._editor.file} · Ctrl+G edits it")
         if self._words:
             self.filter.value = self._words
             self.action_filter()
@@ -100,7 +115,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
         """While a value is being changed, its keys take precedence."""
         if action == "filter" and self.filter.has_focus:
             return False
-        if self._edited and action in ("filter", "reset", "to_groups", "to_values", "other_group"):
+        if self._edited and action in ("filter", "reset", "edit_file", "to_groups", "to_values", "other_group"):
             return False
         narrow, in_groups = self.has_class("-narrow"), self.groups.has_focus
         wide = not narrow
@@ -116,7 +131,8 @@ class SettingsScreen(SafeScreen, Screen[None]):
     def _fill(self) -> None:
         """Show the matches, or the group; keeps the highlighted setting."""
         before, words = self._highlighted(), self.filter.value.strip()
-        shown = [row for row in self.rows if (row.matches(words) if words else row.group == self._group)]
+        typed = words.lower().split()
+        shown = [row for row in self.rows if (is_found(typed, row.searched) if typed else row.group == self._group)]
         width = max(30, self.values.scrollable_content_region.width)
         self.values.clear_options()
         self.values.add_options([Option(setting_line(row, width), id=row.name) for row in shown])
@@ -144,7 +160,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
         about = self.query_one("#about", Static)
         about.display = row is not None
         if row is not None:
-            about.border_title = "" if self._edited else f" {row.name} "
+            about.border_title = "" if self._edited else f" {row.label} · {row.name} "
             whole = self.values.size.width < SOURCE_COLUMNS or len(row.value) > LONG_VALUE
             about.update(Content(row.sentence) if self._edited else about_setting(row, whole=whole))
 
@@ -208,8 +224,8 @@ class SettingsScreen(SafeScreen, Screen[None]):
         if row is None:
             return
         if row.name in IN_THE_FILE:
-            how = "or use /approvals" if row.name == "permissions" else "as the README shows"
-            self._say(f"{row.name} is a table. Edit it in config.toml, {how}.", bad=True)
+            how = f" {IN_THE_FILE[row.name]}" if IN_THE_FILE[row.name] else ""
+            self._say(f"{row.label} are edited in {self._editor.file}: Ctrl+G opens it.{how}")
         elif row.is_switch:
             await self._change(row.name, "off" if row.value == "on" else "on")
         elif row.choices:
@@ -226,7 +242,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
     def _choose(self, row: SettingRow) -> None:
         self._begin_edit(row)
         present = "" if row.value == EMPTY else row.value
-        self.choices.border_title = row.name
+        self.choices.border_title = row.label
         self.choices.clear_options()
         labels = {choice: Text(one_line(choice, CHOICE_CHARS) or EMPTY) for choice in row.choices}
         self.choices.add_options([Option(label, id=f"={choice}") for choice, label in labels.items()])
@@ -237,7 +253,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
 
     def _write(self, row: SettingRow) -> None:
         self._begin_edit(row)
-        self.text.border_title = row.name
+        self.text.border_title = row.label
         self.text.value = _written(row)
         self.add_class("-writing")
         self.set_focus(self.text)
@@ -257,7 +273,7 @@ class SettingsScreen(SafeScreen, Screen[None]):
         row, value = self._highlighted(), event.value.strip()
         if row is not None and value == _written(row):
             self._end_edit()
-            self._say(f"{row.name} is unchanged.")
+            self._say(f"{row.label}: unchanged")
         else:
             await self._change(self._edited, value)
 
@@ -273,11 +289,15 @@ class SettingsScreen(SafeScreen, Screen[None]):
         self._say(sentence)
 
     async def action_reset(self) -> None:
-        row = self._highlighted()
-        if row is None:
-            return
+        if (row := self._highlighted()) is not None:
+            await self._show_outcome(self._editor.reset(row.name))
+
+    async def action_edit_file(self) -> None:
+        await self._show_outcome(self._editor.edit_file())
+
+    async def _show_outcome(self, change: Awaitable[str]) -> None:
         try:
-            sentence = await self._editor.reset(row.name)
+            sentence = await change
         except SettingsError as error:
             self._say(str(error), bad=True)
             return
@@ -298,11 +318,12 @@ class SettingsScreen(SafeScreen, Screen[None]):
         self.refresh_bindings()
 
     def action_back(self) -> None:
-        """Leave the editor, the filter or the screen, whichever was opened last."""
+        """Leave the editor, the filter or the screen, whichever was opened last. A filter that the screen was opened
+        with is left with it."""
         if self._edited:
             self._end_edit()
             self._say("")
-        elif self.has_class("-filtering"):
+        elif self.has_class("-filtering") and self.filter.value != self._words:
             self.filter.value = ""
             self.remove_class("-filtering")
             self.values.focus()

@@ -6,6 +6,8 @@ from textual.app import App
 
 MAX_CHARS = 70_000
 """Some terminals silently ignore longer text."""
+WHOLE = ("message", "selection", "text")
+"""What is copied without naming it."""
 MAX_WRITTEN_CHARS = 5_000_000
 """Longest text copied: it passes through the terminal, which draws nothing until it is through."""
 
@@ -21,5 +23,5 @@ def copy(app: App[Any], text: str, what: str) -> None:
     app.copy_to_clipboard(text)
     too_long = len(text) > MAX_CHARS and not app.is_web
     caution = " Some terminals refuse this much; /export writes a file." if too_long else ""
-    way = "the browser" if app.is_web else "the terminal (OSC 52)"
-    app.notify(f"Copied {what} ({size}) with {way}.{caution}", timeout=3, markup=False)
+    copied = size if what in WHOLE else f"{what} ({size})"
+    app.notify(f"Copied {copied}.{caution}", timeout=3, markup=False)

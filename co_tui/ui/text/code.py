@@ -19,18 +19,18 @@ from co_tui.ui.text.row_cutting import rows_of_cells
 from co_tui.ui.themes.themes import Palette
 
 
-def highlighted(text: str, language: str, narrow: int, width: int, palette: Palette) -> list[Strip]:
-    """The code as lines of `narrow` to `width` cells; longer lines are wrapped."""
+def highlighted(text: str, language: str, width: int, palette: Palette) -> list[Strip]:
+    """The code as lines of `width` cells; longer lines are wrapped."""
     edge = _edge(palette, continues=False)
     inner = max(1, width - 2)
     token_lines = _token_lines(text.rstrip("\n"), language, palette)
     lines: list[Strip] = []
     for number, segments in enumerate(token_lines, 1):
-        rows = _wrapped(segments, inner) if segments else [Strip.blank(narrow - 2, edge)]
+        rows = _wrapped(segments, inner) if segments else [Strip.blank(inner, edge)]
         is_cut = number == len(token_lines) and not text.endswith("\n")
         for left, row in zip(range(len(rows) - 1, -1, -1), rows, strict=True):
             end = _edge(palette, continues=left > 0 or is_cut)
-            lines.append(Strip([Segment(" ", edge), *row.extend_cell_length(narrow - 2, edge), Segment(" ", end)]))
+            lines.append(Strip([Segment(" ", edge), *row.extend_cell_length(inner, edge), Segment(" ", end)]))
     return lines
 
 

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from co_tui.ui.text.markdown_pieces import MARKER, NO_LEAD, MarkdownPiece
 from co_tui.ui.text.markdown_splitter import LONGEST_CODE_LINE_CHARS, MarkdownSplitter
-from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.text.text_rendering import TextRenderer, code_width
 
 BETWEEN_COLUMNS: Final = 2
 HEAD_ROWS: Final = 2
@@ -31,7 +31,7 @@ class Prose:
         self._renderer = renderer
         self._width = width
         # Cut long lines of code where they are wrapped.
-        inner = max(1, width - CODE_MARGIN)
+        inner = max(1, code_width(width) - CODE_MARGIN)
         self._splitter = MarkdownSplitter(
             max(1, LONGEST_CODE_LINE_CHARS // inner) * inner, reads_structure=renderer.rich
         )

@@ -19,6 +19,8 @@ LEFT_OUT_MARK = "left_out"
 LEFT_OUT = Style.from_meta({LEFT_OUT_MARK: True})
 """Marks the line that says how much of a text is not shown."""
 
+CODE_COLUMNS = 122
+"""120 for the code."""
 PROSE_COLUMNS = 100
 """Longer lines are hard to read; code, tables and tool output may be wider."""
 
@@ -34,6 +36,11 @@ CHANGED_WORD_SHARE = 0.34
 
 def prose_width(width: int) -> int:
     return min(width, PROSE_COLUMNS)
+
+
+def code_width(width: int) -> int:
+    """Of every code block, so that each is a rectangle; most code fits without wrapping."""
+    return min(width, CODE_COLUMNS)
 
 
 class TextRenderer:
@@ -115,8 +122,7 @@ class TextRenderer:
             return self.plain(text.rstrip("\n"), width)
         from co_tui.ui.text.code import highlighted
 
-        narrow = prose_width(width)
-        return highlighted(text, language, narrow, width, self.palette)
+        return highlighted(text, language, code_width(width), self.palette)
 
     def faded(self, line: list[Segment]) -> list[Segment]:
         """A line in the muted colour; links, bold and italic stay."""

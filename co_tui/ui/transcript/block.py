@@ -16,10 +16,12 @@ if TYPE_CHECKING:
 ATTACHED, MADE = "attached", "made"
 """Stand-ins for a tool name: a file attached to a prompt, an image made by the model."""
 
+UNKNOWN_SPEAKER = "co-tui"
 MAX_DRAWN = 8
 """Images of a block drawn in the chat; all of them can be opened."""
-PROMPT_LINES = 60
-"""Longer prompts are folded."""
+PROMPT_LINES = 20
+PROMPT_CHARS = 4_000
+"""Longer prompts are folded: most of such a text was pasted."""
 
 DIFF_LINES_OPEN = 12
 """A longer diff is folded to as many of its lines."""
@@ -39,11 +41,15 @@ class Block:
     folded: bool = False
     first_of_reply: bool = False
     """Whether the speaker's name is shown above it."""
+    speaker: str = ""
+    """The model that wrote it; empty if it is not known."""
     tight: bool = False
     """Whether no empty line separates it from the block above."""
     interrupted: bool = False
     unsaved: bool = False
     """Not in the log yet; lost if the app ends before it is saved."""
+    queued: bool = False
+    """A prompt that waits for its turn: one line, whatever its length."""
     unseen: bool = False
     """Not in the transcript: a call whose effect is shown elsewhere."""
     tool_name: str = ""
@@ -77,6 +83,10 @@ class Block:
     turn: int = 0
 
     @property
+    def speaker_name(self) -> str:
+        return "You" if self.kind == "user" else self.speaker or UNKNOWN_SPEAKER
+
+    @property
     def is_message(self) -> bool:
         """Whether it is part of the conversation, not a note about it."""
         return self.seq > 0 and self.kind not in ("note", "error", "plan", "compaction", "boundary", "welcome")
@@ -101,8 +111,9 @@ class Block:
 
     @property
     def is_long_prompt(self) -> bool:
-        """Whether it is folded to its first lines: most of it was pasted."""
-        return self.kind == "user" and self.text.count("\n") >= PROMPT_LINES
+        """Whether it is folded to its first lines."""
+        is_long = self.text.count("\n") >= PROMPT_LINES or len(self.text) > PROMPT_CHARS
+        return self.kind == "user" and not self.queued and is_long
 
     @property
     def foldable(self) -> bool:

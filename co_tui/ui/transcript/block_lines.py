@@ -25,11 +25,13 @@ from co_tui.events.tool_wording import (
     argument_lines,
     diff_of,
 )
+from co_tui.events.wording import counted
 from co_tui.late_pattern import late_pattern
 from co_tui.ui.text.text_rendering import TextRenderer, prose_width
 from co_tui.ui.transcript.block import DIFF_LINES_OPEN, Block
 
 BAR = "▌ "
+LINE_END = "\n"
 BETWEEN_DONE = "   "
 INDENT = "  "
 PINNED = "◉ pinned  "
@@ -44,15 +46,17 @@ _SENTENCE_END = late_pattern(r"(?<=[.!?])\s")
 MAX_RESULT_CHARS = 20_000
 CHECK_LINES = 8
 """Most characters shown of a tool result or prompt; the log has all of it."""
-PROMPT_LINES_LEFT = 30
-"""Lines shown of a folded prompt."""
+PROMPT_LINES_LEFT, PROMPT_CHARS_LEFT = 8, 800
+"""Shown of a folded prompt."""
 
 
 def head_of(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     """The speaker's name and the time."""
+    if block.queued:
+        return []
     narrow, pin = prose_width(width), Segment(PINNED if block.pinned else "", renderer.you)
     if block.kind == "user" or block.first_of_reply:
-        name = Segment("You", renderer.you) if block.kind == "user" else Segment("co-tui", renderer.me)
+        name = Segment(block.speaker_name, renderer.you if block.kind == "user" else renderer.me)
         time = Segment(block.status or block.time if block.kind == "user" else block.time, renderer.muted)
         room = narrow - cell_len(name.text + pin.text + time.text) - 1
         return [_spread(name, [pin, Segment(_removal_label(block, room), renderer.muted), time], narrow)]
@@ -78,16 +82,35 @@ def _spread(left: Segment, right: Sequence[Segment], width: int) -> Strip:
 
 def _user(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     bar, room = Segment(BAR, renderer.you), prose_width(width) - len(BAR)
+    if block.queued:
+        return [_prefixed(bar, _queued(block, renderer, room))]
     text = _beginning(block.text) if block.folded else block.text
-    more = block.text.count("\n", len(text)) if block.folded else 0
-    wording = f"… {more:,} more lines (Enter expands, v shows all)" if more else ""
-    lines = [*_clipped(text, renderer, room), *(renderer.plain(wording, room, renderer.muted) if wording else ())]
+    more = f"… {_rest(block.text[len(text) :])} (Enter expands, v shows all)" if block.folded else ""
+    lines = [*_clipped(text, renderer, room), *(renderer.plain(more, room, renderer.muted) if more else ())]
     return [_prefixed(bar, line) for line in lines]
+
+
+def _queued(block: Block, renderer: TextRenderer, width: int) -> Strip:
+    """The start of a prompt, how much more of it there is, and why it waits."""
+    first, newline, rest = block.text.strip().partition(LINE_END)
+    more = f"+{counted(rest.count(LINE_END) + 1, 'line')}  " if newline else ""
+    end = f"{more}{block.status}"
+    text = Text(first[:width], renderer.text, overflow="ellipsis", no_wrap=True)
+    text.truncate(max(8, width - cell_len(end) - 2), overflow="ellipsis")
+    line = Text.assemble(text, " " * max(2, width - text.cell_len - cell_len(end)), (end, renderer.muted))
+    line.truncate(width, overflow="ellipsis")
+    return renderer.lines(line, width)[0]
 
 
 def _beginning(text: str) -> str:
     """The first lines of a long prompt."""
-    return "\n".join(text.split("\n", PROMPT_LINES_LEFT)[:PROMPT_LINES_LEFT])
+    return "\n".join(text.split("\n", PROMPT_LINES_LEFT)[:PROMPT_LINES_LEFT])[:PROMPT_CHARS_LEFT]
+
+
+def _rest(text: str) -> str:
+    """How much of a prompt is folded away."""
+    lines = text.count("\n")
+    return f"{lines:,} more lines" if lines > 1 else f"{len(text):,} more characters"
 
 
 def _clipped(text: str, renderer: TextRenderer, width: int, style: Style | None = None) -> list[Strip]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
@@ -28,6 +29,7 @@ from co_tui.events import (
 )
 from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
+from co_tui.events.model_names import model_name
 from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces
 from co_tui.events.tool_wording import (
     INTERRUPTED,
@@ -67,6 +69,7 @@ _NEXT_STEPS = {
 """What the user can do about a failed turn, where the error message does not say so."""
 ASKED, WAITS, RUNS = "asked below", "waits", "running"
 """The status of calls once one of their reply is asked about."""
+SPEAKER_CHARS = 40
 NOTE_CHARS = 48
 """Of a note for the model that are shown without opening it."""
 _EXITED = late_pattern(r"ended with exit code (\d+) after ([\d.]+ s)")
@@ -81,6 +84,8 @@ class BlockBuilder:
         self.touched: list[Block] = []
         """Earlier blocks changed by the latest event."""
         self._speaking = False
+        self._speaker = ""
+        """The name of the model that was last asked."""
         self._open_calls: dict[str, Block] = {}
         self._plan: Block | None = None
         """The plan's checklist in the current turn, updated in place."""
@@ -122,10 +127,12 @@ class BlockBuilder:
             case PlanChanged(steps=steps):
                 self.plan(steps)
             case _:
-                self._show_approval(fact)
+                self._follow(fact)
 
-    def _show_approval(self, fact: Fact) -> None:
-        """A call is asked about, and those behind it wait; or it is allowed."""
+    def _follow(self, fact: Fact) -> None:
+        """Note which model is asked; that a call is asked about, and those behind it wait; or that it is allowed."""
+        if isinstance(fact, UsageInfo):
+            self._speaker = speaker(fact.model)
         if isinstance(fact, ApprovalDecided) and fact.approved:
             self._set_status(fact.call_id, RUNS)
         if not isinstance(fact, ApprovalRequested):
@@ -251,6 +258,7 @@ class BlockBuilder:
     def part(self, kind: Kind, text: str, time: str = "", seq: int = 0) -> Block:
         """A part of the assistant's reply."""
         block = Block(kind, inert(text), time=time, folded=kind != "reply", first_of_reply=not self._speaking, seq=seq)
+        block.speaker = self._speaker
         self._speaking = True
         return self._append(block)
 
@@ -265,7 +273,7 @@ class BlockBuilder:
 
     def _reveal(self, block: Block) -> None:
         """Show a call that had no line."""
-        block.unseen, block.first_of_reply = False, not self._speaking
+        block.unseen, block.first_of_reply, block.speaker = False, not self._speaking, self._speaker
         self._speaking = True
         self._append(block)
 
@@ -347,6 +355,11 @@ class BlockBuilder:
         block.tight = before is None or (block.is_step and before.is_step and not block.first_of_reply)
         self.blocks.append(block)
         return block
+
+
+def speaker(model: str) -> str:
+    """How a model signs its replies: its name, without provider and address."""
+    return EMBEDDED_LABEL if model == EMBEDDED else one_line(model_name(model), SPEAKER_CHARS)
 
 
 def images_status(images: Sequence[StoredImage]) -> str:

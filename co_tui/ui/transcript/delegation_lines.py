@@ -88,7 +88,7 @@ class DelegationLines:
             return None
         depth = asking.depth + 1 if asking is not None else 0
         context = one_line(fact.context, CONTEXT_CHARS)
-        self._followed[fact.agent] = followed = _Followed(block, one_line(fact.name, 30), depth, at, context)
+        self._followed[fact.agent] = followed = _Followed(block, _name(fact), depth, at, context)
         for file in fact.files:
             followed.add(f"· with {one_line(file, LINE_CHARS)}")
         return self._shows(fact.agent, "asked")
@@ -206,3 +206,8 @@ def _took(began: str, ended: str) -> str:
     except (ValueError, TypeError):
         return ""
     return elapsed(took_s) if took_s >= 1 else ""
+
+
+def _name(fact: DelegationStart) -> str:
+    """What a delegate is called; one that is the model itself has no name of its own."""
+    return "agent" if fact.name in ("", "self") else one_line(fact.name, 30)

@@ -71,7 +71,7 @@ def copied_text(blocks: Sequence[Block]) -> str:
 
 
 def _speaker(block: Block) -> str:
-    return {"user": "You", "reply": "co-tui", "tool": "Tool"}.get(block.kind, block.kind.capitalize())
+    return block.speaker_name if block.kind in ("user", "reply") else block.kind.capitalize()
 
 
 def code_in(block: Block) -> list[str]:

@@ -184,7 +184,7 @@ async def test_a_kept_key_is_not_sent_where_the_library_would_go_instead(
 ) -> None:
     kept.keep(owner_of("anthropic"), KEY)
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://elsewhere.example.com")
-    with pytest.raises(ModelUnusable, match=r"is at elsewhere\.example\.com, but the kept key is for api\.anthropic"):
+    with pytest.raises(ModelUnusable, match=r"is at elsewhere\.example\.com, but the saved key is for api\.anthropic"):
         await open_model("anthropic:claude-sonnet-5", config_with(kept))
 
 

@@ -248,8 +248,8 @@ async def test_definitions_are_bounded_in_number_and_size_and_named_as_providers
     offered = [name for name in talk.model.offered if name.startswith("mcp__")]
     assert len([name for name in offered if name.startswith("mcp__many__")]) == 64
     assert offered[64:] == ["mcp__large__small", "mcp__large__odd_n_me_x"]
-    assert many.text == "running with 64 tools; 936 more are too many or too large"
-    assert large.text == "running with 2 tools; 2 more are too many or too large"
+    assert many.text == "running, 64 tools; 936 more are too many or too large"
+    assert large.text == "running, 2 tools; 2 more are too many or too large"
 
 
 async def test_definitions_leave_room_in_the_window(folder: Path, home: Path) -> None:

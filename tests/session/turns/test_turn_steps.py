@@ -4,9 +4,11 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall
 
 from co_tui.agent.models.open_model import ModelConfig, open_model
+from co_tui.context.measure.count import Reading, Window
 from co_tui.events import (
     ArtifactStored,
     CompactionComplete,
@@ -16,6 +18,7 @@ from co_tui.events import (
 )
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
+from co_tui.session.turns.attempts import PromptTooLong
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import Settings
 from tests.support.approving import returns
@@ -138,6 +141,19 @@ async def test_a_long_conversation_is_compacted_and_replays_exactly(home: Path, 
     assert await again.submit("and after resuming?") is Outcome.DONE
     await again.close()
     assert replayed(home, session.id) == again.state
+
+
+@pytest.mark.parametrize(
+    ("system", "tools", "conversation", "sentence"),
+    [
+        (300, 8_069, 40, "Tools take 197 % of the window of 4,096 tokens. Use a model with a larger window, or offer"),
+        (6_000, 900, 40, "Instructions take 146 % of the window of 4,096 tokens. Use a model with a larger window, or"),
+        (300, 900, 7_000, "The prompt is about 5,000 tokens too long for the window of 4,096. Shorten it,"),
+    ],
+)
+def test_what_takes_the_room_is_named(system: int, tools: int, conversation: int, sentence: str) -> None:
+    reading = Reading(system, conversation, tools, 1, Window(4_096, known=True), "estimate")
+    assert str(PromptTooLong(5_000, reading)).startswith(sentence)
 
 
 async def test_a_prompt_that_cannot_fit_is_reported_by_how_much_and_the_session_continues(home: Path) -> None:

@@ -16,6 +16,7 @@ from co_tui.events import (
     ToolActivity,
     UsageInfo,
 )
+from co_tui.events.tool_wording import argument_lines
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.transcript.block_rendering import BlockLayout
@@ -225,3 +226,8 @@ def test_one_that_a_limit_stopped_says_so_in_a_warning() -> None:
     why = "Stopped after 200 steps (agent_max_steps). Everything is kept."
     builder.add(event(DelegationEnd(agent="self 1", outcome="stopped", error=why, usage={"input_tokens": 900})))
     assert block.status == "stopped · fresh · 0 calls · 900" and f"! {why}" in block.inner
+
+
+def test_an_opened_delegation_names_its_task_not_its_arguments() -> None:
+    assert argument_lines('{"agent_name": "self", "task": "find callers"}') == "task: find callers"
+    assert argument_lines('{"agent_name": "reviewer", "task": "two"}') == "agent: reviewer\ntask: two"

@@ -37,7 +37,7 @@ async def test_a_message_is_marked_and_copied_whole_or_its_code(home: Path, prov
         assert await marked(app, pilot) == "second answer", "what was said, not our note below it"
         await pilot.press("c")
         await until(pilot, lambda: app.clipboard == "second answer")
-        assert any("OSC 52" in note.message for note in app._notifications), "said where it went"
+        assert any(note.message.startswith("Copied ") for note in app._notifications), "said how much"
         assert await marked(app, pilot, "up", "up") == CODE
         await pilot.press("y")
         await until(pilot, lambda: app.clipboard == "x = 1")
@@ -45,7 +45,7 @@ async def test_a_message_is_marked_and_copied_whole_or_its_code(home: Path, prov
         await until(pilot, lambda: app.clipboard == "y")
         await marked(app, pilot, "shift+down", "shift+down", "c")
         await until(pilot, lambda: app.clipboard.count("\n\n") >= 2)
-        assert app.clipboard == f"co-tui:\n{CODE}\n\nYou:\nsecond question\n\nco-tui:\nsecond answer"
+        assert app.clipboard == f"scripted:\n{CODE}\n\nYou:\nsecond question\n\nscripted:\nsecond answer"
         assert await marked(app, pilot, "home") == "first question"
         await pilot.press("escape")
         assert app.chat.prompt.has_focus and app.chat.transcript.marked_block is None

@@ -5,7 +5,7 @@ from rich.style import Style
 
 from co_tui.inert import inert
 from co_tui.ui.text.markdown_splitter import code_blocks
-from co_tui.ui.text.text_rendering import PROSE_COLUMNS, TextRenderer
+from co_tui.ui.text.text_rendering import CODE_COLUMNS, PROSE_COLUMNS, TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_rendering import BlockLayout
@@ -31,7 +31,7 @@ def test_words_are_no_wider_than_is_good_to_read(kind: str) -> None:
 
 
 def test_code_tables_and_outputs_may_be_wider() -> None:
-    assert any(len(line) > 150 for line in reply(f"```\n{'x' * 160}\n```", 240))
+    assert any(len(line) > 115 for line in reply(f"```\n{'x' * 160}\n```", 240))
     row = "cell " * 30
     assert any(len(line) > 150 for line in reply(f"| a | b |\n|---|---|\n| 1 | {row} |", 240))
     assert all(len(line) <= 60 for line in reply(f"- | a | b |\n  |---|---|\n  | 1 | {row} |", 60))
@@ -164,6 +164,21 @@ def test_no_line_is_wider_than_the_screen_whatever_it_holds(kind: str, text: str
 def test_a_long_prompt_shows_its_beginning_until_it_is_opened() -> None:
     block = Block("user", "\n".join(f"line {n}" for n in range(1, 101)))
     lines = shown(block)
-    assert lines[-2:] == ["▌ line 30", "▌ … 70 more lines (Enter expands, v shows all)"]
+    assert lines[-2:] == ["▌ line 8", "▌ … 92 more lines (Enter expands, v shows all)"]
     block.folded = False
-    assert shown(block)[-1] == "▌ line 100" and not Block("user", "\n" * 59).foldable
+    assert shown(block)[-1] == "▌ line 100" and not Block("user", "\n" * 19).foldable
+    pasted = shown(Block("user", "word " * 1_000))
+    assert len(pasted) < 20 and pasted[-1] == "▌ … 4,200 more characters (Enter expands, v shows all)"
+
+
+def test_a_queued_prompt_is_one_line() -> None:
+    lines = [line for line in shown(Block("user", "Fix the cart\n" * 30, status="queued", queued=True)) if line]
+    assert len(lines) == 1 and lines[0].startswith("▌ Fix the cart  ") and lines[0].endswith("+29 lines  queued")
+
+
+@pytest.mark.parametrize("width", [60, 120, 180])
+def test_a_long_line_of_code_stays_in_its_block(width: int) -> None:
+    code = "\n".join(["short = 1", f"long = {'x' * 300!r}", *["more = 2"] * 40])
+    laid = BlockLayout(Block("reply", f"```python\n{code}\n```"), LOOK, width)
+    widths = {laid.line(n).cell_length for n in range(1, laid.height) if laid.text_of(n)}
+    assert widths == {min(width, CODE_COLUMNS)}

@@ -1,8 +1,10 @@
 """The first line: as much as there is room for, and the conversation's name among it."""
 
+from pathlib import Path
+
 import pytest
 
-from co_tui.ui.chat.title_line import TitleFacts, title_line
+from co_tui.ui.chat.title_line import TitleFacts, folder_name, title_line
 
 FACTS = TitleFacts("Why does test_login fail on CI but not here?", "anthropic:claude-sonnet-5", "balanced", "main")
 
@@ -33,3 +35,17 @@ def test_what_waits_and_what_is_safe_stays() -> None:
 @pytest.mark.parametrize(("room", "expected"), [(120, "me@box:/srv/app"), (60, "me@box · claude")])
 def test_it_says_on_which_host_the_session_works(room: int, expected: str) -> None:
     assert expected in str(title_line(FACTS._replace(where="me@box:/srv/app"), room))
+
+
+@pytest.mark.parametrize(
+    ("room", "end"),
+    [
+        (110, "anthropic:claude-sonnet-5 · balanced · shop/ · main"),
+        (76, "  claude-sonnet-5 · balanced · shop/ · main"),
+        (66, "  claude-sonnet-5 · balanced · shop/"),
+        (58, "  claude-sonnet-5 · balanced"),
+    ],
+)
+def test_it_says_in_which_folder_the_session_works(room: int, end: str) -> None:
+    assert str(title_line(FACTS._replace(folder=folder_name(Path("/srv/shop"))), room)).endswith(end)
+    assert folder_name(Path.home()) == "~"

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from co_tui.session.snapshots.entries import named_paths
 from co_tui.ui.app import CoTui
+from co_tui.ui.dialogs.choose_message import ChooseMessageScreen
 from co_tui.ui.files.changes_screen import ChangesScreen
 from co_tui.ui.files.choice_screen import ChoiceScreen
 from tests.support.provider import Provider, Reply
-from tests.support.screen import launch_for, running, screen_text, transcript_text, until
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 
 
 def call(tool: str, **arguments: Any) -> Reply:
@@ -117,3 +119,19 @@ async def test_editing_a_prompt_asks_only_what_becomes_of_the_files(
         await pilot.press("enter")
         await until(pilot, lambda: app.chat.prompt.text == "mend it")
         assert "hello" in (folder / "login.py").read_text() and not app.controller.state.history
+
+
+async def test_rewind_says_which_turns_changed_which_files(home: Path, provider: Provider, folder: Path) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await worked(app, pilot, provider)
+        await ask(app, pilot, "and now?")
+        app.run_command("rewind", "")
+        await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen) and "mend it" in screen_text(app))
+        rows = [line for line in screen_text(app).splitlines() if " you " in line]
+        assert "mend it" in rows[0] and "± login.py, new.py" in rows[0]
+        assert "and now?" in rows[1] and "±" not in rows[1]
+
+
+def test_caches_come_after_sources() -> None:
+    sources, caches = ["src/cart.py", "z.py"], ["__pycache__/a.pyc", "src/__pycache__/b.pyc"]
+    assert named_paths([*caches, *sources]) == [*sources, *caches]

@@ -150,11 +150,12 @@ def test_the_parts_fill_as_much_as_the_whole(system: int, tools: int, conversati
 
 def test_the_last_turns_as_small_bars() -> None:
     fills = (Fill(1, 100), Fill(2, 800), Fill(2, 100, compacted=True), Fill(3, 400))
-    assert sparkline(fills, 20) == "▂█◆▂▅"
-    assert sparkline(fills, 4) == "█◆▂▅"
-    assert sparkline(fills, 2) == "█", "a sign never stands without its turn"
-    assert sparkline((Fill(1, 900), Fill(2, 100), Fill(3, 100)), 2) == "██", "a fuller turn that has no room"
-    assert sparkline((), 20) == "" and sparkline((Fill(1, 0),), 5) == "▁"
+    assert sparkline(fills, 20, 800) == "▂█◆▂▅"
+    assert sparkline(fills, 4, 800) == "█◆▂▅"
+    assert sparkline(fills, 2, 800) == "▅", "a sign never stands without its turn"
+    assert sparkline(fills, 20, 8_000) == "▁▂◆▁▁", "as high as the share of the window"
+    assert sparkline((Fill(1, 900),), 2, 800) == "█"
+    assert sparkline((), 20, 800) == "" and sparkline((Fill(1, 0),), 5, 0) == "▁"
 
 
 async def test_one_figure_of_what_a_session_cost(home: Path) -> None:

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from co_tui.events import CompactionComplete
 from co_tui.session.lens.snapshot import read_lens
+from co_tui.settings import policy_description
 from co_tui.ui.app import CoTui
 from co_tui.ui.chat.title_line import TitleLine
 from co_tui.ui.gauge.gauge_widget import Gauge
@@ -81,6 +82,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await pilot.press("left", "left")  # the same as Tab
         await until(pilot, lambda: "● balanced" in screen_text(app) and "computing" not in screen_text(app))
         assert screen_text(app).count(f"{usage.current_tokens:,}") == 12, "all but inkeep, which brings a tool"
+        assert policy_description("balanced", app.launch.paths)[:40] in why(app), "what the chosen one does"
         await pilot.press("home", *["down"] * 5, "enter")
         await until(pilot, lambda: "under policy off" in screen_text(app))
         assert "p Pin" not in screen_text(app) and "Esc Back to your policy" in screen_text(app)

@@ -41,7 +41,7 @@ async def test_it_is_offered_once_and_fetched_in_the_background(home: Path, monk
     monkeypatch.setattr("co_tui.agent.local.embedded_fetch.fetch", fetch)
     async with running(launch_for(home), size=(80, 24)) as (app, pilot):
         await until(pilot, lambda: "No model yet" in screen_text(app))
-        assert "Fetch it (127 MB)" in screen_text(app) and "No model yet" in screen_text(app)
+        assert "Download it (127 MB)" in screen_text(app) and "No model yet" in screen_text(app)
         await pilot.press("f")
         await until(pilot, lambda: "50 %   64 of 127 MB" in screen_text(app))
         await pilot.press(*"hi", "enter")  # whoever types goes on typing, and what is sent waits
@@ -79,7 +79,7 @@ async def test_a_server_on_this_machine_is_offered_before_the_embedded_model(
     async with running(launch_for(home), size=(80, 24)) as (app, pilot):
         assert "A small model: short questions and texts" in screen_text(app)
         await answer(app, pilot, "a")
-        await until(pilot, lambda: "model = " in transcript_text(app))
+        await until(pilot, lambda: "Model: " in transcript_text(app))
         assert model in (home / "config" / "config.toml").read_text()
         await until(pilot, lambda: "Work with a model, and see exactly what it sees." in screen_text(app))
         await ask(app, pilot, "hi")

@@ -59,7 +59,7 @@ async def test_a_key_entered_for_a_model_is_in_the_keyring_and_nowhere_else(
         seen += [screen_text(app), app.clipboard]
         await pilot.press("enter")
         await until(pilot, lambda: "Now using openai:gpt-6-sol" in transcript_text(app))
-        assert list(keyring.kept.values()) == [KEY] and "accepted the key. It is kept in the system's keyring" in (
+        assert list(keyring.kept.values()) == [KEY] and "accepted the key. Saved in the system's keyring" in (
             transcript_text(app)
         )
         app.run_command("model", "openai-chat:scripted")
@@ -100,7 +100,7 @@ async def test_the_picker_says_which_providers_lack_a_key_and_asks_for_it(
         app.run_command("login", "anthropic")
         await enter_key(app, pilot, KEY)
         await until(pilot, lambda: "/model chooses one of its models." in transcript_text(app))
-        assert "It is kept in the system's keyring" in transcript_text(app)
+        assert "Saved in the system's keyring" in transcript_text(app)
         await type_text(pilot, "/login\n")
         await until(pilot, lambda: "● anthropic    the system's keyring" in screen_text(app))
         assert "● openai       OPENAI_API_KEY" in screen_text(app) and "○ google       no key" in screen_text(app)

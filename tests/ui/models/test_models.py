@@ -12,7 +12,7 @@ async def test_a_model_chosen_before_the_first_prompt_outlives_other_changes(hom
         await type_text(pilot, "/model openai-chat:other\n")
         await until(pilot, lambda: "Now using openai-chat:other" in transcript_text(app))
         await type_text(pilot, "/config max_retries 2\n")
-        await until(pilot, lambda: "max_retries = 2 saved" in transcript_text(app))
+        await until(pilot, lambda: "Retries: 2 (saved)" in transcript_text(app))
         await type_text(pilot, "/policy co-cli\n")
         await until(pilot, lambda: "Policy is now co-cli" in transcript_text(app))
         title = screen_text(app).splitlines()[0]
@@ -27,7 +27,7 @@ async def test_a_model_written_to_the_settings_replaces_the_one_chosen_before(ho
         await type_text(pilot, "/model openai-chat:other\n")
         await until(pilot, lambda: "Now using openai-chat:other" in transcript_text(app))
         await type_text(pilot, "/config model openai-chat:written\n")
-        await until(pilot, lambda: "model = openai-chat:written saved" in transcript_text(app))
+        await until(pilot, lambda: "Model: openai-chat:written (saved)" in transcript_text(app))
         await ask(app, pilot, "hi")
         assert provider.requests[-1]["model"] == "written"
 
@@ -37,7 +37,7 @@ async def test_the_effort_is_in_the_title_and_config_says_when_the_model_ignores
 ) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/config reasoning_effort high\n")
-        await until(pilot, lambda: "reasoning_effort = high saved" in transcript_text(app))
+        await until(pilot, lambda: "Reasoning effort: high (saved)" in transcript_text(app))
         assert "It is ignored by openai-chat:scripted." in transcript_text(app)
         assert "openai-chat:scripted · balanced" in screen_text(app).splitlines()[0], "it is not asked to think"
         await type_text(pilot, "/config reasoning_effort\n")
@@ -50,7 +50,7 @@ async def test_config_says_nothing_of_the_sort_about_a_model_that_thinks(home: P
     environ = {"ANTHROPIC_API_KEY": "sk-ant-test"}
     async with running(launch_for(home, environ=environ)) as (app, pilot):
         await type_text(pilot, "/config reasoning_effort low\n")
-        await until(pilot, lambda: "reasoning_effort = low saved" in transcript_text(app))
+        await until(pilot, lambda: "Reasoning effort: low (saved)" in transcript_text(app))
         assert "ignored" not in transcript_text(app)
         await until(pilot, lambda: "· low effort · balanced" in screen_text(app).splitlines()[0])
 

@@ -171,7 +171,7 @@ async def test_empty_lists(pictures: Pictures, home: Path, provider: Provider) -
 
 async def test_keys_of_providers(pictures: Pictures, home: Path, provider: Provider) -> None:
     async def refuse(key: str) -> LoginResult:
-        return LoginResult(False, "api.anthropic.com refused the key (HTTP 401). It was not kept.")
+        return LoginResult(False, "api.anthropic.com refused the key (HTTP 401). It was not saved.")
 
     async def typed(pilot: Pilot[None]) -> None:
         await pushed(lambda: KeyScreen("anthropic", "api.anthropic.com", refuse))(pilot)
@@ -180,7 +180,7 @@ async def test_keys_of_providers(pictures: Pictures, home: Path, provider: Provi
     scenes = {
         "keys": pushed(lambda: LoginScreen(KEYS)),
         "a key": typed,
-        "refused": pressed("enter", then="It was not kept."),
+        "refused": pressed("enter", then="It was not saved."),
     }
     await pictures.of_each(Frozen(launch_for(home, provider)), scenes, SMALL)
 
@@ -226,10 +226,10 @@ async def test_compaction_tabs(pictures: Pictures, home: Path, provider: Provide
 async def test_settings_changed(pictures: Pictures, home: Path, provider: Provider) -> None:
     async def opened(pilot: Pilot[None]) -> None:
         await shown(pilot)
-        await type_text(pilot, "/settings keys\n")
-        await until(
-            pilot, lambda: isinstance(pilot.app.screen, SettingsScreen) and "compact=F12" in screen_text(pilot.app)
-        )
+        await type_text(pilot, "/settings \n")
+        await until(pilot, lambda: isinstance(pilot.app.screen, SettingsScreen))
+        await pilot.press(*"custom")
+        await until(pilot, lambda: "compact=F12" in screen_text(pilot.app))
 
     async def clashing(pilot: Pilot[None]) -> None:
         await pilot.press("enter")

@@ -1,5 +1,7 @@
 """The activity line, from events and a clock alone."""
 
+from pathlib import Path
+
 import pytest
 from textual.content import Content
 
@@ -18,6 +20,8 @@ from co_tui.events import (
 )
 from co_tui.ui.prompt.activity import Activity
 from co_tui.ui.prompt.prompt_status import at_both_ends
+from tests.support.provider import Provider
+from tests.support.screen import launch_for, running
 
 PROMPT = Message(turn=1, message={"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "hi"}]})
 
@@ -130,3 +134,20 @@ def test_what_a_tool_is_about_is_cut_before_how_long_it_takes() -> None:
     assert not activity.is_held_up(131.0), "a tool may take its time"
     activity.apply(tool("finished"), 131.0)
     assert not activity.is_held_up(135.0) and activity.is_held_up(137.0)
+
+
+@pytest.mark.parametrize(("width", "is_above"), [(80, False), (120, True)])
+async def test_hints_stay_on_one_border_while_a_turn_runs(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, width: int, is_above: bool
+) -> None:
+    lines = ["asking", "answering · 14 s · 212 tokens · 18/s", "run  a command that is very long " * 4]
+    monkeypatch.setattr(Activity, "line", lambda *_, **__: lines[0])
+    async with running(launch_for(home, provider), size=(width, 30)) as (app, pilot):
+        app.chat.status.set_busy(True)
+        for _ in range(len(lines)):
+            app.chat.status.show_asking(False)
+            await pilot.pause()
+            assert ("adds to this turn" in str(app.chat.prompt.border_title)) is is_above
+            assert ("adds to this turn" in str(app.chat.prompt.border_subtitle)) is not is_above
+            lines.append(lines.pop(0))
+        app.chat.status.set_busy(False)

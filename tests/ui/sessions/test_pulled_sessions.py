@@ -60,7 +60,7 @@ async def test_a_shared_session_is_fetched_when_it_is_read_and_no_search_covers_
     list_shared(store, "s-1", "about birds")
     async with running(launch) as (app, pilot):
         await pilot.press("f2")
-        await until(pilot, lambda: "text not here yet: open it to fetch it" in screen_text(app))
+        await until(pilot, lambda: "not downloaded yet: open it to download it" in screen_text(app))
         await type_text(pilot, "heron")
         await until(pilot, lambda: "Not searched: 1 shared session" in screen_text(app))
         await pilot.press("escape")

@@ -216,7 +216,7 @@ async def test_the_policy_of_a_resumed_session_stays_when_a_setting_is_written(h
         await type_text(pilot, "/resume s-1\n")
         await until(pilot, lambda: app.controller.session is not None)
         await type_text(pilot, "/config few_turns 7\n")
-        await until(pilot, lambda: "saved to" in transcript_text(app))
+        await until(pilot, lambda: "(saved)" in transcript_text(app))
         assert app.controller.launch.loaded.origins["policy"] == ("off", "the resumed session")
         await type_text(pilot, "/config policy cowagent\n")
         await until(pilot, lambda: app.controller.state.policy == "cowagent")

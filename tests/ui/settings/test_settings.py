@@ -30,6 +30,8 @@ def test_every_setting_has_its_row(home: Path) -> None:
     assert {row.name for row in rows} == set(rules()) and {row.group for row in rows} == set(GROUPS)
     by_name = {row.name: row for row in rows}
     assert (by_name["max_retries"].value, by_name["max_retries"].source) == ("2", "the environment")
+    assert (by_name["max_daily_cost"].value, by_name["max_daily_cost"].shown) == ("0", "no limit")
+    assert by_name["max_retries"].label == "Retries" and by_name["max_retries"].shown == "2"
     assert by_name["few_turns"].unused and not by_name["policy"].unused
     assert by_name["reduced_motion"].is_switch and "balanced" in by_name["policy"].choices
     assert next(row.name for row in rows if row.group == "context") == "policy"
@@ -54,11 +56,13 @@ async def test_settings_are_found_changed_in_place_and_reset(home: Path, provide
         await until(pilot, lambda: "✗ max_retries = '99' is not allowed" in said(app))
         await pilot.press("backspace", "backspace")
         await type_text(pilot, "7\n")
-        await until(pilot, lambda: "It applies now" in said(app))
+        await until(pilot, lambda: "Retries: 7 (saved)" in said(app))
         assert load(paths=launch.paths, cwd=launch.cwd, environ={}).settings.max_retries == 7
         assert app.launch.settings.max_retries == 7 and "config.toml" in screen_text(app)
         await pilot.press("backspace")
-        await until(pilot, lambda: app.launch.settings.max_retries == 4 and "removed from" in said(app))
+        await until(
+            pilot, lambda: app.launch.settings.max_retries == 4 and "Retries: 4 (your value removed)" in said(app)
+        )
         for key in ("enter", "backspace", "9", "enter"):  # in one burst, too
             app.post_message(Key(key, key if len(key) == 1 else None))
         await until(pilot, lambda: app.launch.settings.max_retries == 9)
@@ -100,7 +104,10 @@ async def test_a_switch_is_one_key_and_the_groups_are_reached_by_arrows(home: Pa
         await until(pilot, lambda: isinstance(app.focused, Input) and app.focused.value == "300")
         assert "Enter Save" in screen_text(app).splitlines()[-1]
         await pilot.press("enter")
-        await until(pilot, lambda: "is unchanged" in said(app) and "request_timeout_s" not in written(home))
+        await until(
+            pilot,
+            lambda: "limit (s): unchanged" in said(app) and "request_timeout_s" not in written(home),
+        )
         await click_on(app, pilot, "Enter Edit")
         await until(pilot, lambda: isinstance(app.focused, Input))
         await click_on(app, pilot, "F1 Help")
