@@ -315,6 +315,11 @@ COMMANDS: Final = (
         ),
     ),
     CliCommand(
+        "example",
+        "open an example session to try things on",
+        (*MODEL_OPTIONS, _PRIVATE),
+    ),
+    CliCommand(
         "backup",
         "back up all sessions and files to one file",
         (

@@ -1,14 +1,17 @@
 """Esc does what the footer and the prompt's border say, wherever the focus is."""
 
 import asyncio
+import time
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input
 
 from co_tui.session.approvals.questions import ApprovalQuestion
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+from co_tui.ui.chat.chat_requests import ESC_TWICE_S, EscTwice
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.timeline.timeline_widget import Timeline
@@ -79,10 +82,10 @@ async def test_esc_leaves_the_timeline_before_it_stops_the_turn(home: Path, prov
         await until(pilot, lambda: "Esc Stop" in footer(app))
         for key in ("ctrl+l", "f4"):
             await pilot.press(key)
-            await until(pilot, lambda: "Timeline" in screen_text(app) and "Esc Back" in footer(app))
+            await until(pilot, lambda: "─ Timeline" in screen_text(app) and "Esc Back" in footer(app))
             assert "Esc stop" not in border(app)
             await pilot.press("escape")
-            await until(pilot, lambda: "Timeline" not in screen_text(app) and "Esc Stop" in footer(app))
+            await until(pilot, lambda: "─ Timeline" not in screen_text(app) and "Esc Stop" in footer(app))
             assert app.controller.busy and app.focused is app.chat.prompt
 
         await pilot.press("f4")
@@ -117,3 +120,43 @@ async def test_a_compaction_is_cancelled_and_its_search_is_closed_first(home: Pa
         assert isinstance(app.screen, CompactionScreen) and not app.screen.query_one(Input).value
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
+
+
+async def test_esc_twice_opens_rewind_only_where_it_has_nothing_else_to_do(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("escape", "escape")
+        assert app.screen is app.chat, "there is nothing to go back to"
+        await ask(app, pilot, "one")
+        await pilot.press("x", "escape", "escape")
+        assert app.screen is app.chat and app.chat.prompt.text == "x"
+        await pilot.press("backspace", "escape", "escape")
+        await until(pilot, lambda: "Rewind to before" in screen_text(app))
+
+        await pilot.press("escape", "escape", "escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        await pilot.pause()
+        assert app.screen is app.chat, "the first of them closed the list"
+
+
+async def test_esc_pressed_often_to_stop_a_turn_does_not_open_rewind(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "one")
+        provider.default = Reply(wait_s=HANGING_S)
+        app.send("go")
+        await until(pilot, lambda: "Esc Stop" in footer(app))
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: app.controller.idle and "Esc" not in footer(app))
+        await pilot.press("escape", "escape")
+        await pilot.pause()
+        assert app.screen is app.chat
+
+
+def test_two_esc_belong_together_only_if_they_come_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: at)
+    esc = EscTwice()
+    assert not esc.pressed(for_nothing_else=True)
+    at = 2 * ESC_TWICE_S
+    assert not esc.pressed(for_nothing_else=True)
+    assert esc.pressed(for_nothing_else=True)
+    assert not esc.pressed(for_nothing_else=True), "the third begins nothing"

@@ -12,7 +12,7 @@ from co_tui.inert import one_line
 from co_tui.settings import policy_label
 
 EMBEDDED_NOTICES = (
-    f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). {{}} chooses another.",
+    f"Embedded model {EMBEDDED_LABEL} (offline, small, no tools). {{}} chooses another.",
     f"Embedded model {EMBEDDED_LABEL} (offline). {{}} chooses another.",
 )
 """Longest first; `{}` is the key or command that chooses another model."""
