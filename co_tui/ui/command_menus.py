@@ -140,10 +140,13 @@ class CommandMenus(App[None]):
         """The policy and the mode, which the screen only names, and what they do."""
         launch = self.launch
         policy, mode = launch.settings.policy, self.mode
-        policy_does = f"{policy_description(policy, launch.paths)}. /policy chooses another"
+        keeps = policy_description(policy, launch.paths)
         return [
-            (policy_label(policy), f"Context policy: {policy_does}"),
-            (mode, f"Mode: {MODE_SENTENCES.get(mode, '')}. /mode chooses another"),
+            (
+                policy_label(policy),
+                f"Context policy, {keeps}. /policy chooses another",
+            ),
+            (mode, f"Mode: {MODE_SENTENCES.get(mode, '')}. /mode switches it"),
         ]
 
     def _typed_instead(self, character: str | None) -> None:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from co_tui.session.snapshots.restore import RestorePlan
 
 T = TypeVar("T")
-NO_SESSION = "No session yet. Send a prompt to start one."
+NO_SESSION = "No session yet. Send a prompt to start one, or try /example."
 """The reply of commands that need a session."""
 NOT_YET = "The session is still opening, or a question about it is pending."
 READ_ALONG = (

@@ -51,12 +51,10 @@ STOPPED = Hint("stopped", "{continue} continues, or type a correction.", frozens
 MODE = Hint("mode", "{next_mode} switches the mode; in edits, files change without asking.", frozenset({"mode"}))
 EXAMPLE = Hint(
     "example",
-    "A recording to try things on: {compact} compacts it, offline. Your own prompt would go to your own model.",
-    frozenset({"compact"}),
+    "A recording to try things on: {compact} compacts it. Prompts go to your own model.",
+    frozenset(),
 )
-LENS = Hint(
-    "lens", "{lens} shows the next request, message by message; {rewind} goes back further.", frozenset({"lens"})
-)
+LENS = Hint("lens", "{lens} shows the next request, message by message; {rewind} goes back further.", frozenset())
 ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED, MODE, EXAMPLE, LENS)
 _NAMED: Final = (
     "compact",
@@ -106,6 +104,7 @@ class Hints:
             case ApprovalDecided(by=by) if by == USER:
                 self._was_asked = True
             case fact if (hint := _after(fact)) is not None:
+                self._remove()
                 self._show(hint)
 
     def used(self, command: str) -> None:

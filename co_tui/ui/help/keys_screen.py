@@ -49,12 +49,8 @@ class KeysHereScreen(Dialog[str]):
         and servers; `words` on the screen are explained."""
         super().__init__(tall=True)
         own = [*(typed_keys() if in_prompt else ()), *here]
-        found = (
-            Section("Here", own),
-            Section("In the chat", elsewhere),
-            Section("Shown", words),
-            *own_sections(commands),
-        )
+        keys = (Section("Here", own), Section("In the chat", elsewhere), *own_sections(commands))
+        found = (Section("On this screen", words), *keys)
         self._sections = [each for each in found if each.rows]
 
     def compose(self) -> ComposeResult:

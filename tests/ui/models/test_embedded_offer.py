@@ -77,11 +77,11 @@ async def test_a_server_on_this_machine_is_offered_before_the_embedded_model(
     assert provider.requests == [] and all("Authorization" not in headers for headers in provider.asked_models)
     (home / "state" / "hints.json").unlink()
     async with running(launch_for(home), size=(80, 24)) as (app, pilot):
-        assert "A small model: short questions and texts" in screen_text(app)
+        assert "Why is the sky blue?" in screen_text(app)
         await answer(app, pilot, "a")
         await until(pilot, lambda: "model = " in transcript_text(app))
         assert model in (home / "config" / "config.toml").read_text()
-        await until(pilot, lambda: "Work with a model, and see exactly what it sees." in screen_text(app))
+        await until(pilot, lambda: "Try: What is a context window?" in screen_text(app))
         await ask(app, pilot, "hi")
         assert provider.requests[-1]["model"] == "qwen3:8b"
     async with running(launch_for(home), size=(80, 24)) as (app, _):
