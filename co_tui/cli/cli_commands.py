@@ -317,7 +317,7 @@ COMMANDS: Final = (
     CliCommand(
         "example",
         "open an example session to try things on",
-        (*MODEL_OPTIONS, _PRIVATE),
+        MODEL_OPTIONS,
     ),
     CliCommand(
         "backup",

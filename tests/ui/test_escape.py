@@ -11,12 +11,13 @@ from co_tui.session.approvals.questions import ApprovalQuestion
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+from co_tui.ui.chat import chat_requests
 from co_tui.ui.chat.chat_requests import ESC_TWICE_S, EscTwice
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.timeline.timeline_widget import Timeline
 from tests.support.provider import Provider, Reply
-from tests.support.screen import ask, launch_for, running, screen_text, until
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.waiting import HANGING_S, PATIENCE_S
 
 COMMAND = ApprovalQuestion(
@@ -122,11 +123,19 @@ async def test_a_compaction_is_cancelled_and_its_search_is_closed_first(home: Pa
         await until(pilot, lambda: app.screen is app.chat)
 
 
+@pytest.fixture
+def slow_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy this machine is, two keys come soon enough after each other."""
+    monkeypatch.setattr(chat_requests, "ESC_TWICE_S", PATIENCE_S)
+
+
+@pytest.mark.usefixtures("slow_keys")
 async def test_esc_twice_opens_rewind_only_where_it_has_nothing_else_to_do(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("escape", "escape")
         assert app.screen is app.chat, "there is nothing to go back to"
         await ask(app, pilot, "one")
+        app.chat._esc = EscTwice()  # the screen was opened only now
         await pilot.press("x", "escape", "escape")
         assert app.screen is app.chat and app.chat.prompt.text == "x"
         await pilot.press("backspace", "escape", "escape")
@@ -134,13 +143,18 @@ async def test_esc_twice_opens_rewind_only_where_it_has_nothing_else_to_do(home:
 
         await pilot.press("escape", "escape", "escape")
         await until(pilot, lambda: app.screen is app.chat)
-        await pilot.pause()
-        assert app.screen is app.chat, "the first of them closed the list"
+        await type_text(pilot, "/history \n")
+        await until(pilot, lambda: "1 turn." in transcript_text(app)), "the first of them closed the list"
 
 
-async def test_esc_pressed_often_to_stop_a_turn_does_not_open_rewind(home: Path, provider: Provider) -> None:
+@pytest.mark.usefixtures("slow_keys")
+async def test_esc_pressed_often_to_stop_a_turn_does_not_open_rewind(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[str] = []
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "one")
+        monkeypatch.setattr(app, "run_command", lambda name, _: commands.append(name))
         provider.default = Reply(wait_s=HANGING_S)
         app.send("go")
         await until(pilot, lambda: "Esc Stop" in footer(app))
@@ -148,7 +162,7 @@ async def test_esc_pressed_often_to_stop_a_turn_does_not_open_rewind(home: Path,
         await until(pilot, lambda: app.controller.idle and "Esc" not in footer(app))
         await pilot.press("escape", "escape")
         await pilot.pause()
-        assert app.screen is app.chat
+        assert commands == []
 
 
 def test_two_esc_belong_together_only_if_they_come_soon(monkeypatch: pytest.MonkeyPatch) -> None:
