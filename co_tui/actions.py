@@ -43,6 +43,14 @@ class SlashCommand(NamedTuple):
     """What to use without a screen, for a command that needs one; empty for all others."""
     source: str = ""
     """Where a command comes from that is not built in: a file of the project or the user, or an MCP server."""
+    aliases: tuple[str, ...] = ()
+    """Other names people type for it; a command of the user's own with such a name comes first."""
+
+    @property
+    def described(self) -> str:
+        """What it does, and its other names."""
+        others = ", ".join(f"/{alias}" for alias in self.aliases)
+        return f"{self.help} (also {others})" if others else self.help
 
     @property
     def slash(self) -> str:
@@ -104,7 +112,7 @@ COMMANDS: Final = (
         instead="`co-tui lens ID`",
     ),
     SlashCommand(
-        "side", "view", "Show or hide context and timeline", key="f4", letter="b", label="Context", instead="`co-tui`"
+        "side", "view", "Show or hide context and timeline", key="f4", letter="b", label="Side", instead="`co-tui`"
     ),
     SlashCommand(
         "timeline", "view", "Go to the timeline", key="ctrl+l", letter="t", label="Timeline", instead="`co-tui show ID`"
@@ -234,6 +242,7 @@ COMMANDS: Final = (
         "View, add or revoke approval rules",
         "[WORDS]",
         opens_screen=True,
+        aliases=("permissions",),
     ),
     SlashCommand("hooks", "work", "List your hooks and how each last ended"),
     SlashCommand(
@@ -250,6 +259,7 @@ COMMANDS: Final = (
         "Show what fills the context; `instructions` shows what every request includes",
         "[instructions | clear]",
         needs_session="always",
+        aliases=("cost", "usage", "status"),
     ),
     SlashCommand(
         "memory",
@@ -309,9 +319,26 @@ COMMANDS: Final = (
         "[off]",
         needs_session="always",
     ),
+    SlashCommand("example", "sessions", "Open an example session to try things on", instead="`co-tui example`"),
     SlashCommand("import", "sessions", "Import sessions of other programs", instead="`co-tui import`"),
     SlashCommand("theme", "view", "Switch between dark and light, or choose a theme", "[THEME]"),
-    SlashCommand("quit", "view", "Quit; everything is saved", key="ctrl+q", letter="q", instead="`co-tui`"),
+    SlashCommand(
+        "copy-reply",
+        "view",
+        "Copy the selection, else the last reply",
+        instead="`co-tui show ID`",
+        aliases=("copy",),
+    ),
+    SlashCommand("doctor", "reports", "Check the installation"),
+    SlashCommand(
+        "quit",
+        "view",
+        "Quit; everything is saved",
+        key="ctrl+q",
+        letter="q",
+        instead="`co-tui`",
+        aliases=("exit",),
+    ),
 )
 
 KEYS: Final = (

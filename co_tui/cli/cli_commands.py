@@ -316,6 +316,11 @@ COMMANDS: Final = (
         ),
     ),
     CliCommand(
+        "example",
+        "open an example session to try things on",
+        MODEL_OPTIONS,
+    ),
+    CliCommand(
         "backup",
         "back up all sessions and files to one file",
         (

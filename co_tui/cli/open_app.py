@@ -1,6 +1,7 @@
 """What `co-tui` without a command does."""
 
 import sys
+from collections.abc import Mapping
 
 from co_tui.cli.command_call import SERVED_DRIVER, CommandCall, silence_libraries, under_policy_of
 from co_tui.headless.output import WRONG_USAGE, say
@@ -11,8 +12,11 @@ from co_tui.settings import Loaded, is_policy_path
 def open_app(call: CommandCall) -> int:
     """Open the app in this terminal; returns the exit code when it is left."""
     options, context, environ, cwd = call
-    has_page = environ.get("TEXTUAL_DRIVER") == SERVED_DRIVER
-    if not has_page and (not (sys.stdin.isatty() and sys.stdout.isatty()) or environ.get("TERM") == "dumb"):
+    if not _has_screen(environ):
+        if options.command:
+            from co_tui.cli.commands import function_of
+
+            return function_of(options.command)(call)
         say("The app needs a full terminal. Use `co-tui run -p …` without one.")
         return WRONG_USAGE
     session_id = ""
@@ -35,12 +39,18 @@ def open_app(call: CommandCall) -> int:
             environ=environ,
             workplace=context.workplace,
             session_id=session_id,
-            browse=options.resume == "",
+            first_command=options.command or ("sessions" if options.resume == "" else ""),
             model=context.loaded.overriding_model,
             private=context.private,
             policy_path=_policy_path(context.loaded),
         )
     )
+
+
+def _has_screen(environ: Mapping[str, str]) -> bool:
+    """Whether the app can be shown: in a terminal that can draw it, or on a page."""
+    is_terminal = sys.stdin.isatty() and sys.stdout.isatty() and environ.get("TERM") != "dumb"
+    return is_terminal or environ.get("TEXTUAL_DRIVER") == SERVED_DRIVER
 
 
 def _policy_path(loaded: Loaded) -> str:

@@ -65,14 +65,14 @@ def _run_in(options: "Options", paths: Paths, environ: Mapping[str, str], workpl
 
 
 def _command(name: str | None) -> "CliFunction":
-    """The function of a command; the app, which opens without one, needs no other."""
-    if name is None:
+    """The function of a command; the app, which opens without one or with the example, needs no other."""
+    if name in (None, "example"):
         from co_tui.cli.open_app import open_app
 
         return open_app
     from co_tui.cli.commands import function_of
 
-    return function_of(name)
+    return function_of(name or "")
 
 
 def warnings_before_start(loaded: Loaded, paths: Paths, *, opens_app: bool) -> list[str]:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from co_tui.cli.command_call import CommandCall, command, silence_libraries, under_policy_of
-from co_tui.headless.output import WRONG_USAGE, say
+from co_tui.headless.output import DONE, WRONG_USAGE, put, say
 from co_tui.headless.sessions.stored_rows import refresh, stored_row
 from co_tui.open_store import opened_database
 from co_tui.settings.all_settings import check
@@ -148,6 +148,18 @@ def _import(call: CommandCall) -> int:
 
     what = ImportOptions(options.files, options.program, options.all, options.dry_run, options.json)
     return import_sessions(context, what, environ, Path.home())
+
+
+@command("example")
+def _example(call: CommandCall) -> int:
+    """Copy it where no app can be shown; prints its id."""
+    silence_libraries(call.environ)
+    from co_tui.exchange.intake.example import copy_example
+
+    session_id = copy_example(call.context.store)
+    put(session_id)
+    say(f"Copied the example session. `co-tui show {session_id}` prints it, `co-tui --resume {session_id}` opens it.")
+    return DONE
 
 
 def _wrong_import(options: "Options") -> str:

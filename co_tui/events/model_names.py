@@ -1,8 +1,12 @@
 """What a model is called on the screen. Model strings are `PROVIDER:NAME`, `openai-chat:NAME@ADDRESS`, `gguf:PATH`."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from co_tui.settings.rules import GGUF, SERVED
+
+EXAMPLE_MODEL: Final = "example:demo-32k"
+"""The model of the example session: a name in a recording, which answers nothing."""
+EXAMPLE_WINDOW_TOKENS: Final = 32_768
 
 
 class Served(NamedTuple):

@@ -41,7 +41,7 @@ from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.session import Session
 from co_tui.session.slash.command_host import CommandFailed, NoSession, WrongArguments
 from co_tui.session.slash.find_command import UnknownPrompt
-from co_tui.session.slash.typed_command import find, parse_command
+from co_tui.session.slash.typed_command import find_without_screen, parse_command
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import PRESENT_PLAN
@@ -232,7 +232,7 @@ class BuiltInCommand(NamedTuple):
     ) -> "BuiltInCommand | None":
         """The command that a prompt is; None for an ordinary prompt and for a command from a file or a server."""
         called = parse_command(prompt)
-        row = find(called.name) if called is not None else None
+        row = find_without_screen(called.name, opening.context.paths, opening.cwd) if called is not None else None
         if called is None or row is None:
             return None
         # With --json standard output is the log alone.

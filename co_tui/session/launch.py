@@ -28,8 +28,8 @@ class Launch(Record):
     workplace: Workplace
     session_id: str = ""
     """The session to open; empty starts a new one."""
-    browse: bool = False
-    """Start with the session browser."""
+    first_command: str = ""
+    """The command to begin with, such as `sessions` or `example`."""
     model: str = ""
     """Named on the command line or in the environment: replaces a resumed session's own."""
     private: bool = False

@@ -153,6 +153,10 @@ class RunningWork:
     async def answer(self, prompt: ModelRequest | WritePrompt | None = None, *, again: bool = False) -> Outcome:
         """Run a turn from its prompt; without one, from the open questions at which it was left, or (`again`) from
         its last request."""
+        try:
+            await self._switcher.leave_recording()
+        except ModelUnusable as unusable:
+            raise PromptRefused(f"Not sent: {unusable}") from None
         runtime, number = self._runtime, self._recorder.state.turn + (prompt is not None)
         # Created before the prompt is logged, so that it can be stopped from its first moment on.
         self.turn = Turn(

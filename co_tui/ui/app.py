@@ -206,8 +206,8 @@ class CoTui(AppInternals, CommandMenus):
     async def _painted(self) -> None:
         self._update_look()
         await self.chat.complete()
-        if self.launch.browse:
-            self.run_command("sessions", "")
+        if self.launch.first_command:
+            self.run_command(self.launch.first_command, "")
         self.folder_changed()
         if self.launch.private:
             self.notify("Private session: nothing is saved.", timeout=6)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from textual.app import App
 
 from co_tui.events import Event
+from co_tui.events.wording import MODE_SENTENCES
 from co_tui.session.launch import Launch
 from co_tui.session.slash import typed_command
-from co_tui.settings import commands_in_force
+from co_tui.settings import commands_in_force, policy_description, policy_label
 from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.keys.command_table import active_keys, screen_keys
@@ -60,6 +61,11 @@ class CommandMenus(App[None]):
     def run_command(self, name: str, arguments: str) -> None:
         self._commands.run(name, arguments)
 
+    async def use_configured_model(self) -> bool:
+        from co_tui.ui.commands.models_commands import use_configured
+
+        return await use_configured(self._commands)
+
     def open_entry(self, event: Event) -> None:
         from co_tui.ui.commands.conversation_commands import open_entry
 
@@ -78,7 +84,7 @@ class CommandMenus(App[None]):
     def action_command(self, name: str, arguments: str = "") -> None:
         from textual.widgets import Input
 
-        command = typed_command.find(name)
+        command = typed_command.find(name, self.chat.own_commands)
         if name == "compact" and command is not None and not self._commands.has_to_wait(command, ""):
             from co_tui.ui.commands.conversation_commands import offer_compaction
 
@@ -136,8 +142,25 @@ class CommandMenus(App[None]):
         chat = self.chat
         if self.screen is chat:
             own = chat.own_commands if chat.prompt.has_focus else ()
-            keys = KeysHereScreen(active_keys(chat), screen_keys(chat), own, in_prompt=chat.prompt.has_focus)
+            keys = KeysHereScreen(
+                *(active_keys(chat), screen_keys(chat), own),
+                words=self._explained(),
+                in_prompt=chat.prompt.has_focus,
+            )
             self.push_screen(keys, self._typed_instead)
+
+    def _explained(self) -> list[tuple[str, str]]:
+        """The policy and the mode, which the screen only names, and what they do."""
+        launch = self.launch
+        policy, mode = launch.settings.policy, self.mode
+        keeps = policy_description(policy, launch.paths)
+        return [
+            (
+                policy_label(policy),
+                f"Context policy, {keeps}. /policy chooses another",
+            ),
+            (mode, f"Mode: {MODE_SENTENCES.get(mode, '')}. /mode switches it"),
+        ]
 
     def _typed_instead(self, character: str | None) -> None:
         if character:

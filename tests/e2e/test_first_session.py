@@ -64,7 +64,7 @@ def look_at(terminal: Terminal, key: str, *shown: str) -> None:
 
 def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provider) -> None:
     terminal.start()
-    terminal.wait("Ask anything", "Write a message", "context: nothing sent yet")
+    terminal.wait("Work with agents", "Write a message", "context: nothing sent yet")
     for n, question in enumerate(("Why are there tides?", "And where are the tables?", "Which ones matter?")):
         ask(terminal, question)
         terminal.wait(f"▌ {question}", "notes/tides.md", gone="Esc stop")
@@ -75,7 +75,7 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
     change_things(terminal)
     asked = len(provider.requests)
     terminal.press(key_for("new session"))
-    terminal.wait("Ask anything")
+    terminal.wait("Work with agents")
     terminal.leave()
 
     way_back = re.search(r"(--resume \S+)", terminal.wait("--resume"))
@@ -144,7 +144,7 @@ def change_things(terminal: Terminal) -> None:
 
 def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider: Provider) -> None:
     terminal.start()
-    terminal.wait("Ask anything")
+    terminal.wait("Work with agents")
     ask(terminal, "!echo high and dry")
     terminal.wait("you ran", "high and dry", "exit 0")
     terminal.type("Read @harb")

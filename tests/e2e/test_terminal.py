@@ -80,7 +80,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None
     first = co_tui("sessions", "--json").objects[0]["id"]
 
     terminal.press("F7")
-    terminal.wait("Ask anything")
+    terminal.wait("Work with agents")
     terminal.type("Is snow cold? One word only: yes or no.")
     terminal.press("Enter")
     terminal.wait("Esc stop")

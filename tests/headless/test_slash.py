@@ -247,3 +247,12 @@ def test_continue_and_init_send_a_prompt(talked: Here, provider: Provider) -> No
     done = slash(talked, "/init in German")
     assert (done.code, done.out.strip()) == (0, "An answer."), done.err
     assert provider.requests[0]["messages"][-1]["content"].endswith("in German")
+
+
+def test_other_names_and_the_doctor_work_without_a_screen(talked: Here) -> None:
+    shown = slash(talked, "/cost")
+    assert shown.code == 0 and "conversation" in shown.out and "today" in shown.out
+    left = slash(talked, "/exit")
+    assert left.code == 2 and "/quit needs the screen. Use `co-tui`." in left.err
+    checked = slash(talked, "/doctor")
+    assert checked.code == 0 and "embedded model" in checked.out

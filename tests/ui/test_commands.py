@@ -8,6 +8,7 @@ from textual import events
 from co_tui.actions import COMMANDS
 from co_tui.settings import load
 from co_tui.ui.app import CoTui
+from co_tui.ui.approvals.approvals_screen import ApprovalsScreen
 from co_tui.ui.chat.deferred_widgets import Completions
 from co_tui.ui.commands.host import function_of
 from co_tui.ui.help.palette import found_commands
@@ -342,3 +343,40 @@ async def test_ctrl_q_leaves_and_keeps_everything(home: Path, provider: Provider
         await until(pilot, lambda: not app.is_running or app.controller.session is None)
     (row,) = listed(home)
     assert row.messages == 2
+
+
+async def test_the_names_people_try_run_what_exists(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/copy \n")
+        await until(pilot, lambda: "Nothing to copy yet." in transcript_text(app))
+        await ask(app, pilot, "one")
+        for name in ("cost", "usage", "status"):
+            before = transcript_text(app).count("110 of 4,096 tokens")
+            await type_text(pilot, f"/{name} \n")
+            await until(pilot, lambda n=before: transcript_text(app).count("110 of 4,096 tokens") > n)
+        await type_text(pilot, "/copy \n")
+        await until(pilot, lambda: app.clipboard == "Hello from the provider.")
+        await type_text(pilot, "/permissions \n")
+        await until(pilot, lambda: isinstance(app.screen, ApprovalsScreen))
+        await pilot.press("escape")
+        await type_text(pilot, "/exit \n")
+        await until(pilot, lambda: not app.is_running)
+
+
+async def test_other_names_are_completed_and_the_users_own_commands_come_first(home: Path, provider: Provider) -> None:
+    commands = home / "config" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "cost.md").write_text("What does a cup of tea cost?")
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "/")
+        await until(pilot, lambda: app.chat.own_commands)
+        assert "exit" not in [choice.name for choice in app.chat.prompt.offer.found], "all names would be too many"
+        await type_text(pilot, "ex")
+        offered = {choice.name: choice.help for choice in app.chat.prompt.offer.found}
+        assert offered["exit"] == "Quit; everything is saved (/quit)"
+        app.chat.prompt.text = ""
+        await type_text(pilot, "/cost")
+        assert [choice.help for choice in app.chat.prompt.offer.found] == ["What does a cup of tea cost? (yours)"]
+        await type_text(pilot, " \n")
+        await until(pilot, lambda: "cup of tea" in str(provider.requests))
+        assert "tokens" not in transcript_text(app)

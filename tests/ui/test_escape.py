@@ -1,19 +1,23 @@
 """Esc does what the footer and the prompt's border say, wherever the focus is."""
 
 import asyncio
+import time
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input
 
 from co_tui.session.approvals.questions import ApprovalQuestion
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+from co_tui.ui.chat import chat_requests
+from co_tui.ui.chat.chat_requests import ESC_TWICE_S, EscTwice
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.timeline.timeline_widget import Timeline
 from tests.support.provider import Provider, Reply
-from tests.support.screen import ask, launch_for, running, screen_text, until
+from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.waiting import HANGING_S, PATIENCE_S
 
 COMMAND = ApprovalQuestion(
@@ -79,10 +83,10 @@ async def test_esc_leaves_the_timeline_before_it_stops_the_turn(home: Path, prov
         await until(pilot, lambda: "Esc Stop" in footer(app))
         for key in ("ctrl+l", "f4"):
             await pilot.press(key)
-            await until(pilot, lambda: "Timeline" in screen_text(app) and "Esc Back" in footer(app))
+            await until(pilot, lambda: "─ Timeline" in screen_text(app) and "Esc Back" in footer(app))
             assert "Esc stop" not in border(app)
             await pilot.press("escape")
-            await until(pilot, lambda: "Timeline" not in screen_text(app) and "Esc Stop" in footer(app))
+            await until(pilot, lambda: "─ Timeline" not in screen_text(app) and "Esc Stop" in footer(app))
             assert app.controller.busy and app.focused is app.chat.prompt
 
         await pilot.press("f4")
@@ -117,3 +121,56 @@ async def test_a_compaction_is_cancelled_and_its_search_is_closed_first(home: Pa
         assert isinstance(app.screen, CompactionScreen) and not app.screen.query_one(Input).value
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
+
+
+@pytest.fixture
+def slow_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy this machine is, two keys come soon enough after each other."""
+    monkeypatch.setattr(chat_requests, "ESC_TWICE_S", PATIENCE_S)
+
+
+@pytest.mark.usefixtures("slow_keys")
+async def test_esc_twice_opens_rewind_only_where_it_has_nothing_else_to_do(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await pilot.press("escape", "escape")
+        assert app.screen is app.chat, "there is nothing to go back to"
+        await ask(app, pilot, "one")
+        app.chat._esc = EscTwice()  # the screen was opened only now
+        await pilot.press("x", "escape", "escape")
+        assert app.screen is app.chat and app.chat.prompt.text == "x"
+        await pilot.press("backspace", "escape", "escape")
+        await until(pilot, lambda: "Rewind to before" in screen_text(app))
+
+        await pilot.press("escape", "escape", "escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        await type_text(pilot, "/history \n")
+        await until(pilot, lambda: "1 turn." in transcript_text(app)), "the first of them closed the list"
+
+
+@pytest.mark.usefixtures("slow_keys")
+async def test_esc_pressed_often_to_stop_a_turn_does_not_open_rewind(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands: list[str] = []
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "one")
+        monkeypatch.setattr(app, "run_command", lambda name, _: commands.append(name))
+        provider.default = Reply(wait_s=HANGING_S)
+        app.send("go")
+        await until(pilot, lambda: "Esc Stop" in footer(app))
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: app.controller.idle and "Esc" not in footer(app))
+        await pilot.press("escape", "escape")
+        await pilot.pause()
+        assert commands == []
+
+
+def test_two_esc_belong_together_only_if_they_come_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: at)
+    esc = EscTwice()
+    assert not esc.pressed(for_nothing_else=True)
+    at = 2 * ESC_TWICE_S
+    assert not esc.pressed(for_nothing_else=True)
+    assert esc.pressed(for_nothing_else=True)
+    assert not esc.pressed(for_nothing_else=True), "the third begins nothing"

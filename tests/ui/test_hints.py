@@ -14,9 +14,9 @@ FOLDS = "Ctrl+O expands tool output"
 async def test_a_hint_goes_with_the_next_prompt_and_for_good_once_it_was_heeded(home: Path, provider: Provider) -> None:
     kept = home / "state" / "hints.json"
     async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
-        assert "Ask anything" in screen_text(app)
+        assert "Work with agents" in screen_text(app)
         await ask(app, pilot, "hello")
-        assert transcript_text(app).count(SIDE) == 1 and "Ask anything" not in screen_text(app)
+        assert transcript_text(app).count(SIDE) == 1 and "Work with agents" not in screen_text(app)
         provider.script = [Reply(tool=("list_directory", '{"path": "."}')), Reply(text="Nothing there.")]
         provider.default = Reply(text="Yes.")
         await ask(app, pilot, "what is here?")

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import inspect
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -36,7 +36,7 @@ from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import NoAnswer, new_client, new_httpx_client
 from co_tui.agent.wire.model_errors import KeyMissing, ModelUnusable
 from co_tui.agent.wire.request_failures import RequestTarget
-from co_tui.events.model_names import Served, is_file, served
+from co_tui.events.model_names import EXAMPLE_MODEL, EXAMPLE_WINDOW_TOKENS, Served, is_file, served
 from co_tui.inert import one_line
 
 _OPTIONAL_PACKAGES: Final = {"groq": "groq", "mistral": "mistralai", "xai": "xai_sdk"}
@@ -97,6 +97,8 @@ async def open_model(name: str, config: ModelConfig) -> ModelHandle:
         return open_embedded(config)
     if is_file(name):
         return open_gguf(name, config)
+    if name == EXAMPLE_MODEL:
+        return RecordedModel()
     if (target := served(name)) is not None:
         return await _open_served(target, config)
     return await _open_provider(name, config)
@@ -137,6 +139,32 @@ def preload(name: str) -> None:
     # Opening the model will report what is missing.
     with contextlib.suppress(ImportError), _lean_imports(name):
         importlib.import_module(f"pydantic_ai.models.{module}")
+
+
+@dataclass(slots=True)
+class RecordedModel:
+    """The model of the example session: it has a window, and answers nothing."""
+
+    name: str = EXAMPLE_MODEL
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    takes_tools: bool = True
+    one_at_a_time: bool = False
+
+    @property
+    def asked(self) -> RequestTarget:
+        return RequestTarget(self.name)
+
+    async def model(self) -> Model:
+        raise ModelUnusable(f"{self.name} is only a recording. Choose a model with /model or --model.")
+
+    async def window_tokens(self) -> int | None:
+        return EXAMPLE_WINDOW_TOKENS
+
+    async def count_tokens(self, text: str) -> int | None:
+        return None
+
+    async def close(self) -> None:
+        """Nothing is open."""
 
 
 @dataclass(slots=True)

@@ -50,7 +50,13 @@ from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.slash.command_host import CommandFailed
-from co_tui.session.slash.typed_command import TypedCommand, find, own_commands, parse_command, refusal
+from co_tui.session.slash.typed_command import (
+    TypedCommand,
+    find_without_screen,
+    own_commands,
+    parse_command,
+    refusal,
+)
 from co_tui.session.state.session_state import Entry, SessionState, seq_of
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import CommandFiles, commands_in_force
@@ -176,9 +182,10 @@ class OpenSession:
 
     async def _run_command(self, called: TypedCommand, prompt: Prompt) -> Outcome:
         """Run a built-in command, or send one of a file or an MCP server."""
-        paths, row = self._opening.context.paths, find(called.name)
+        paths = self._opening.context.paths
         if why := await asyncio.to_thread(refusal, called, self.session.settings, paths, self.folder):
             raise CommandFailed(why)
+        row = await asyncio.to_thread(find_without_screen, called.name, paths, self.folder)
         if row is None:
             return await self.session.submit(prompt.text, files=prompt.files)
         said: list[AgentMessageChunk] = []

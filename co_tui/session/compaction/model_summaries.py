@@ -13,6 +13,7 @@ from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.compact.summary_checks import objection
 from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts, packed
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text, with_estimated_usage
+from co_tui.events.model_names import EXAMPLE_MODEL
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallback_summary, grown_journal, with_story
 from co_tui.session.history.learned_limits import Limits
@@ -72,6 +73,8 @@ class ModelSummaries(NamedTuple):
             return await fallback_summary(request)  # it would take the model's only slot from the running turn
         try:
             model = await self._writer(trigger)
+            if model.name == EXAMPLE_MODEL:
+                return await fallback_summary(request)
             window = await model.window_tokens() or FALLBACK_WINDOW_TOKENS
         except ModelUnusable as unusable:
             return await fallback_summary(request, note=str(unusable))

@@ -7,6 +7,7 @@ from typing import Any
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.events import CompactionComplete, ModelChange, PolicyChange, SessionError
+from co_tui.events.model_names import EXAMPLE_MODEL
 from co_tui.events.triggers import Trigger
 from co_tui.session.approvals.modes import switch_mode
 from co_tui.session.compaction.compactor import CompactionRefused
@@ -87,6 +88,20 @@ class RuntimeSwitcher:
             await model_handle.close()
             raise
         await run_to_completion(self._use(model_handle, window))
+
+    async def leave_recording(self) -> None:
+        """Let the configured model answer in a session of the example's model. Raises `ModelUnusable`.
+
+        Without a question: a conversation too long for its window is compacted before the first request.
+        """
+        if self.runtime.model_handle.name == EXAMPLE_MODEL:
+            model_handle = await self._environment.open_model("")
+            try:
+                window = await self._environment.window(model_handle)
+            except BaseException:
+                await model_handle.close()
+                raise
+            await run_to_completion(self._use(model_handle, window))
 
     async def _use(self, model_handle: ModelHandle, window: Window) -> None:
         async with self._switching:

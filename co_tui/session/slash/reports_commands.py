@@ -1,6 +1,7 @@
 """Commands that report on the session."""
 
 import asyncio
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -155,3 +156,27 @@ async def mcp(host: CommandHost, arguments: str) -> None:
     file = host.launch.paths.config_file
     none = f"No MCP servers. Add `[mcp_servers.NAME]` with a `command` or `url` to {file}."
     host.answer("\n".join(f"{name.ljust(width)}  {state}" for name, state in servers) or none)
+
+
+@command("doctor")
+async def doctor(host: CommandHost, _: str) -> None:
+    """What `co-tui doctor` reports, by that command itself: it waits for servers and reads the whole store."""
+    from asyncio.subprocess import DEVNULL, PIPE, STDOUT
+
+    host.notice("Checking the installation.")
+    launch = host.launch
+    # Without -P, a module in the user's folder could shadow one of ours.
+    checking = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "co_tui", "doctor"),
+        cwd=launch.cwd,
+        env=dict(launch.environ),
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=STDOUT,
+    )
+    try:
+        report = (await checking.communicate())[0]
+    finally:
+        if checking.returncode is None:
+            checking.kill()
+    host.answer(report.decode(errors="replace").rstrip())

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from co_tui.agent.mcp.server_prompts import ServerPrompt
 
 _BY_NAME: Final = {command.name: command for command in COMMANDS}
+_BY_ALIAS: Final = {alias: command for command in COMMANDS for alias in command.aliases}
 
 
 class TypedCommand(NamedTuple):
@@ -33,9 +34,15 @@ def parse_command(text: str) -> TypedCommand | None:
     return None if "/" in name else TypedCommand(name, arguments.strip())
 
 
-def find(name: str) -> SlashCommand | None:
-    """The built-in command of that name."""
-    return _BY_NAME.get(name)
+def find(name: str, own: Sequence[SlashCommand] = ()) -> SlashCommand | None:
+    """The built-in command of that name; by another name only if none of the user's `own` commands has it."""
+    return _BY_NAME.get(name) or (_BY_ALIAS.get(name) if find_own(name, own) is None else None)
+
+
+def find_without_screen(name: str, paths: Paths, cwd: Path) -> SlashCommand | None:
+    """The same where the user's own commands are not known yet; reads them only for another name of a command."""
+    own = own_commands(commands_in_force(paths, cwd)) if name in _BY_ALIAS else ()
+    return find(name, own)
 
 
 def own_commands(files: CommandFiles, prompts: "Sequence[ServerPrompt]" = ()) -> list[SlashCommand]:
@@ -60,7 +67,7 @@ def find_own(name: str, own: Sequence[SlashCommand]) -> SlashCommand | None:
 
 def refusal(called: TypedCommand, settings: Settings, paths: Paths, cwd: Path) -> str:
     """Why a typed command cannot run without a screen; empty if it can."""
-    if (row := find(called.name)) is not None:
+    if (row := find_without_screen(called.name, paths, cwd)) is not None:
         return f"{row.slash} needs the screen. Use {row.instead}." if row.instead else ""
     own = own_commands(commands_in_force(paths, cwd))
     if find_own(called.name, own) is not None or _is_of_server(called.name, settings):
@@ -79,6 +86,6 @@ def _is_of_server(name: str, settings: Settings) -> bool:
 
 def unknown_command(name: str, own: Sequence[SlashCommand] = ()) -> str:
     """The message for an unknown command."""
-    close = nearest(name, [*_BY_NAME, *(command.name for command in own)], cutoff=0.5)
+    close = nearest(name, [*_BY_NAME, *_BY_ALIAS, *(command.name for command in own)], cutoff=0.5)
     hint = f"Did you mean /{close}?" if close else "See /help."
     return f"Unknown command /{name}. {hint}"

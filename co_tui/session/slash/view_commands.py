@@ -16,7 +16,9 @@ async def list_commands(host: CommandHost, _: str) -> None:
     rows = [row for row in (*COMMANDS, *own_commands(files)) if not row.instead]
     typed = [f"{row.slash} {row.arguments}".rstrip() for row in rows]
     width = max(map(len, typed))
-    host.answer("\n".join(f"{each.ljust(width)}  {row.help}".rstrip() for each, row in zip(typed, rows, strict=True)))
+    host.answer(
+        "\n".join(f"{each.ljust(width)}  {row.described}".rstrip() for each, row in zip(typed, rows, strict=True))
+    )
 
 
 @command("theme")

@@ -93,6 +93,9 @@ class ChatHost(Protocol):
     def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
         """Send a prompt with these files; with `steers`, to the running turn if there is one."""
 
+    async def use_configured_model(self) -> bool:
+        """Let the configured model answer in the example session; False if it cannot, or the user does not want it."""
+
     def alert(self, text: str) -> None:
         """Alert the user through the terminal, unless it has the focus, as far as known."""
 

@@ -1,5 +1,6 @@
 """Messages of the chat's widgets, passed on to the app or another widget."""
 
+import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property
@@ -44,6 +45,26 @@ LEAST_SIDE, MOST_SIDE = 36, 64
 
 MAX_EDITED_CHARS = 200_000
 """Longest text to edit in a `TextArea`: it lays out all of its lines, so more takes seconds to open."""
+
+
+ESC_TWICE_S: Final = 0.8
+"""The longest time between two Esc that belong together."""
+
+
+class EscTwice:
+    """Finds Esc pressed twice for nothing else: not where the first of these presses stopped or closed something."""
+
+    def __init__(self) -> None:
+        self._at = float("-inf")
+        self._is_first = False
+
+    def pressed(self, *, for_nothing_else: bool = False) -> bool:
+        """Esc was pressed now; whether this is the second one."""
+        before, self._at = self._at, time.monotonic()
+        follows = self._at - before < ESC_TWICE_S
+        is_second = for_nothing_else and follows and self._is_first
+        self._is_first = for_nothing_else and not follows
+        return is_second
 
 
 class ChatRequests(SafeScreen, Screen[None]):
@@ -140,11 +161,15 @@ class ChatRequests(SafeScreen, Screen[None]):
     @on(Prompt.Submitted)
     def _submitted(self, event: Prompt.Submitted) -> None:
         called = typed_command.parse_command(event.text)
-        if called is not None and typed_command.find(called.name) is not None:
+        if called is not None and typed_command.find(called.name, self.own_commands) is not None:
             self._host.run_command(called.name, called.arguments)
         else:
             self.transcript.follow_end()
             self._host.send(event.text, event.files, steers=event.steers)
+
+    async def use_configured_model(self) -> bool:
+        """Let the configured model answer in the example session; False if it cannot, or the user does not want it."""
+        return await self._host.use_configured_model()
 
     @on(Prompt.CommandChosen)
     def _commanded(self, event: Prompt.CommandChosen) -> None:

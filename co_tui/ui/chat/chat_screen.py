@@ -15,7 +15,6 @@ from co_tui.events import Event, SessionError, UsageInfo
 from co_tui.events.model_names import answering_name
 from co_tui.events.wording import MODE_SENTENCES
 from co_tui.inert import one_line
-from co_tui.session.checkout import repository_of
 from co_tui.session.launch import Launch
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
@@ -25,6 +24,7 @@ from co_tui.ui.chat.chat_requests import (
     SMALLEST,
     WIDE_COLUMNS,
     ChatRequests,
+    EscTwice,
     is_too_small,
     set_columns,
 )
@@ -69,6 +69,7 @@ class ChatScreen(ChatRequests):
         *command_table.command_bindings(),
         Binding("escape", "stop", "Stop", id="chat.stop"),
         Binding("escape", "back", "Back", id="chat.back"),
+        Binding("escape", "rewind", show=False, id="chat.rewind"),
         *command_table.bindings("anywhere"),
     ]
 
@@ -85,6 +86,7 @@ class ChatScreen(ChatRequests):
         self._unpushed = ""
         self._can_withdraw = False
         """Whether a prompt waits for a session."""
+        self._esc = EscTwice()
 
     def compose(self) -> ComposeResult:
         """Only what the first paint needs; `complete` mounts the rest into space reserved here."""
@@ -166,9 +168,7 @@ class ChatScreen(ChatRequests):
         self.show_state(state)
 
     def _welcome_text(self) -> str:
-        cwd, is_embedded = self._launch.cwd, self._model == EMBEDDED
-        in_repository = bool(repository_of(cwd)[0])
-        return welcome(cwd, self._launch.settings.keys, in_repository=in_repository, is_embedded=is_embedded)
+        return welcome(self._launch.cwd, is_embedded=self._model == EMBEDDED)
 
     def show_replayed(self, state: SessionState) -> None:
         """The same session after its full replay."""
@@ -306,6 +306,8 @@ class ChatScreen(ChatRequests):
             return something_to_stop and not self.has_something_to_close
         if action == "back":
             return self.has_something_to_close or not self.prompt.has_focus or self.questions.is_dismissable
+        if action == "rewind":
+            return self._is_idle
         if action == "next_mode":
             return not self.is_offering
         return True
@@ -315,12 +317,24 @@ class ChatScreen(ChatRequests):
         """Whether Esc stops the turn: where the focus is now, nothing else gets it first."""
         return not self.has_something_to_close and not self.questions.has_focus
 
+    @property
+    def _is_idle(self) -> bool:
+        """Whether Esc has nothing to stop, close or answer, and there is a turn to go back to."""
+        is_free = self.prompt.has_focus and not self.prompt.text and not self.query("QuestionPanel")
+        return is_free and self._state.turn > 0 and not self.status.busy
+
     # User actions
 
     def action_next_mode(self) -> None:
         self._host.controller.next_mode()
 
+    def action_rewind(self) -> None:
+        """Esc twice, while nothing is written, asked or under way."""
+        if self._esc.pressed(for_nothing_else=True):
+            self._host.run_command("rewind", "")
+
     def action_stop(self) -> None:
+        self._esc.pressed()
         if self.is_compacting:
             self._host.controller.cancel_compaction()
         elif self.status.busy:
@@ -329,6 +343,7 @@ class ChatScreen(ChatRequests):
             self._host.controller.sender.withdraw_latest()
 
     async def action_back(self) -> None:
+        self._esc.pressed()
         if self._late is not None and self._late.completions.display:
             self.prompt.offer.dismiss()
             self._late.completions.show(self.prompt.offer)
@@ -344,6 +359,7 @@ class ChatScreen(ChatRequests):
             self.refresh_bindings()
 
     def on_screen_resume(self) -> None:
+        self._esc.pressed()  # it may have closed the screen before
         if self.is_mounted:
             self.questions.uncover()
 

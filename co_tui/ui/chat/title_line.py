@@ -14,7 +14,7 @@ from co_tui.paths import home_text
 from co_tui.settings import policy_label
 
 EMBEDDED_NOTICES = (
-    f"Embedded model {EMBEDDED_LABEL} (offline, small, only talks). {{}} chooses another.",
+    f"Embedded model {EMBEDDED_LABEL} (offline, small, no tools). {{}} chooses another.",
     f"Embedded model {EMBEDDED_LABEL} (offline). {{}} chooses another.",
 )
 """Longest first; `{}` is the key or command that chooses another model."""

@@ -1,16 +1,14 @@
-"""The text of an empty chat: examples that work in this folder, and the first keys."""
+"""The text of an empty chat: what this is, one thing to type, and the example session."""
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from co_tui.ui.keys.command_table import DEFAULT_KEYS, shortcut_for
-
-SLOGAN: Final = "Work with a model, and see exactly what it sees."
-EMBEDDED_SLOGAN: Final = "A small model: short questions and texts, in English."
-EMBEDDED_EXAMPLES: Final = ("Why is the sky blue?", "Write a short poem about the sea")
+SLOGAN: Final = "Work with agents: see what they see, lose nothing."
+EMBEDDED_QUESTION: Final = "Why is the sky blue?"
 """Tried with the embedded model, which uses no tools and knows little."""
+USUAL_QUESTION: Final = "What is a context window?"
+LOOK_AROUND: Final = "Or look around: /example"
 USUAL_FILE: Final = "README.md"
 EXAMPLE_ENDINGS: Final = (".md", ".rst", ".txt", ".py", ".js", ".ts", ".go", ".rs", ".c", ".java", ".toml")
 """Files used as an example: none that usually hold secrets."""
@@ -20,28 +18,11 @@ MAX_ENTRIES: Final = 200
 """Directory entries read before the first paint."""
 
 
-def welcome(
-    folder: Path, chosen: Mapping[str, str] = DEFAULT_KEYS, *, in_repository: bool, is_embedded: bool = False
-) -> str:
-    """The text of an empty chat; `chosen` are the user's own keys. The embedded model gets examples that it answers."""
+def welcome(folder: Path, *, is_embedded: bool = False) -> str:
+    """The text of an empty chat, with a question that the model can answer in this folder."""
     file = "" if is_embedded else _example_file(folder)
-    examples = list(EMBEDDED_EXAMPLES) if is_embedded else ["Explain what a context window is"]
-    examples += [f"{f'What does @{file} say?':<30}@ names a file"] if file else []
-    examples += [f"{'!git status' if in_repository else '!ls':<30}! runs your command"]
-    lines = [
-        EMBEDDED_SLOGAN if is_embedded else SLOGAN,
-        "Ask anything and press Enter. For example:",
-        *(f"  {example}" for example in examples),
-        "",
-        first_keys(chosen),
-    ]
-    return "\n".join(lines)
-
-
-def first_keys(chosen: Mapping[str, str]) -> str:
-    shortcuts = {name: shortcut_for(name, chosen) for name in ("help", "sessions", "model")}
-    hints = [shortcut if shortcut == f"/{name}" else f"{shortcut} {name}" for name, shortcut in shortcuts.items()]
-    return "  ".join((*hints, "Ctrl+P everything"))
+    question = f"What does @{file} say?" if file else EMBEDDED_QUESTION if is_embedded else USUAL_QUESTION
+    return f"{SLOGAN}\n\nTry: {question}\n{LOOK_AROUND}"
 
 
 def _example_file(folder: Path) -> str:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from co_tui.session.snapshots.restore import RestorePlan
 
 T = TypeVar("T")
-NO_SESSION = "No session yet. Send a prompt to start one."
+NO_SESSION = "No session yet. Send a prompt to start one, or try /example."
 """The reply of commands that need a session."""
 NOT_YET = "The session is still opening, or a question about it is pending."
 READ_ALONG = (
@@ -69,18 +69,18 @@ class CommandHost:
 
     def run(self, name: str, arguments: str) -> None:
         """Run a command given as a slash command, by a key or in the palette."""
-        row = typed_command.find(name)
+        row = typed_command.find(name, self.view.own_commands)
         if row is None and (own := typed_command.find_own(name, self.view.own_commands)) is not None:
             self._send_own(own, arguments)
         elif row is None:
             unknown = typed_command.unknown_command(one_line(name, 40), self.view.own_commands)
             self.fail(f"{unknown} ↑ brings back what you typed.")
         elif self.has_to_wait(row, arguments):
-            self.sessions.hints.used(name)
+            self.sessions.hints.used(row.name)
             text = f"{row.slash} {arguments}".strip()
             self.sessions.sender.hold(WaitingCommand(text, partial(self._waited, row, arguments)))
         else:
-            self.start(name, partial(self._do, row, arguments))
+            self.start(row.name, partial(self._do, row, arguments))
 
     def _send_own(self, command: SlashCommand, arguments: str) -> None:
         """Send a command from a file or a server; one that takes arguments first waits for them in the prompt."""

@@ -6,6 +6,7 @@ from functools import partial
 from co_tui.agent.keys.kept_keys import KeptKeys, KeyUnavailable, key_sources
 from co_tui.agent.keys.key_servers import KeyOwner, key_owner, key_owners, unknown_provider
 from co_tui.agent.wire.model_errors import KeyMissing
+from co_tui.events.model_names import EXAMPLE_MODEL
 from co_tui.inert import one_line
 from co_tui.session.slash.command_host import CommandFailed
 from co_tui.session.slash.models_commands import switch_model
@@ -23,6 +24,15 @@ async def model(host: CommandHost, name: str) -> None:
         await _switch(host, name)
     elif chosen := await _chosen(host):
         host.run("model", chosen)
+
+
+async def use_configured(host: CommandHost) -> bool:
+    """Let the configured model answer in the example session, asking as for every switch; False if it does not."""
+    try:
+        await _switch(host, host.launch.choice.model)
+    except CommandFailed as failed:
+        host.fail(str(failed))
+    return host.opened().state.model != EXAMPLE_MODEL
 
 
 @command("fetch")

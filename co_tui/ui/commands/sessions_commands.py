@@ -1,9 +1,17 @@
 """Commands that switch sessions, and the dialog that renames one."""
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from co_tui.session.slash import sessions_commands as without_dialog
+from co_tui.ui.background import in_thread
 from co_tui.ui.commands.host import CommandHost, command
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
+from co_tui.ui.heavy_imports import import_locked
 from co_tui.ui.sessions.sessions_screen import SessionsScreen
+
+if TYPE_CHECKING:
+    from co_tui.store.port import Store
 
 
 @command("sessions")
@@ -44,6 +52,18 @@ async def _switch(host: CommandHost, session_id: str) -> None:
 @command("new")
 async def new(host: CommandHost, _: str) -> None:
     await host.sessions.begin_session()
+
+
+@command("example")
+async def example(host: CommandHost, _: str) -> None:
+    """Copying it imports the engine, which may still be loading."""
+    await host.sessions.switch_session(await in_thread(import_locked, partial(_copied, host.launch.store)))
+
+
+def _copied(store: "Store") -> str:
+    from co_tui.exchange.intake.example import copy_example
+
+    return copy_example(store)
 
 
 @command("import")

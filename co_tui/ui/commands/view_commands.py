@@ -47,6 +47,12 @@ async def theme(host: CommandHost, name: str) -> None:
     )
 
 
+@command("copy-reply")
+async def copy_reply(host: CommandHost, _: str) -> None:
+    if not host.view.transcript.action_copy():
+        host.say("Nothing to copy yet.")
+
+
 @command("quit")
 async def leave(host: CommandHost, _: str) -> None:
     await host.quit()

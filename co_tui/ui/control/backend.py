@@ -62,7 +62,7 @@ class Backend:
             launch.store.writing()
             # Reads the present settings: they change when the user trusts the folder.
             self._open_model = lambda name: open_model(
-                name or self.launch.choice.model, config_for(self.launch.settings, launch.environ, launch.paths)
+                name, config_for(self.launch.settings, launch.environ, launch.paths)
             )
             self._environment = Environment(
                 paths=launch.paths,
@@ -224,6 +224,7 @@ class Backend:
         self.warm_up(model)
 
     async def _take_warm(self, name: str) -> "ModelHandle":
+        name = name or self.launch.choice.model
         if self.fetching is not None and name == EMBEDDED:
             await asyncio.wait([self.fetching])
             await self._close_warm()  # an earlier attempt found nothing to open

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import App
 
 from co_tui.events import Event, PromptReturned, QueueChanged
+from co_tui.events.model_names import EXAMPLE_MODEL
 from co_tui.inert import one_line
 from co_tui.session.launch import Launch
 from co_tui.session.state.session_state import SessionState
@@ -137,7 +138,7 @@ class SessionController:
 
     async def _open_shown(self, model: str = "") -> None:
         """Open the shown session; send the prompts that wait for it, or return them to the prompt."""
-        if await self._open(self.session_id, model):
+        if await self._open(self.session_id, self._named(model)):
             self.sender.send_unsent()
         else:
             self.sender.give_back_unsent()
@@ -206,7 +207,11 @@ class SessionController:
 
     async def open_for_prompt(self) -> bool:
         """Open the shown session, or start one. Failures are shown in the chat."""
-        return await self._open(self.session_id, self.launch.model)
+        return await self._open(self.session_id, self._named(self.launch.model))
+
+    def _named(self, model: str) -> str:
+        """The model that replaces the shown session's own; the example keeps its own until a prompt is sent."""
+        return "" if self.bridge.state.model == EXAMPLE_MODEL else model
 
     def is_shown(self, session_id: str) -> bool:
         """False once the user left it."""
@@ -275,7 +280,7 @@ class SessionController:
     async def begin_session(self) -> None:
         """Start a new session with the model and policy of the present one, if that is open: others' logs choose no
         model."""
-        if self.session is not None:
+        if self.session is not None and self.bridge.state.model != EXAMPLE_MODEL:
             self.settings.prefer(self.bridge.state.model)
         await self.switch_session("")
 

@@ -4,7 +4,17 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from co_tui.events import ApprovalDecided, CompactionComplete, Event, Message, SessionInterrupted
+from co_tui.events import (
+    ApprovalDecided,
+    CompactionComplete,
+    CompactionUndone,
+    Event,
+    Fact,
+    Message,
+    SessionInterrupted,
+    SessionResume,
+)
+from co_tui.events.model_names import EXAMPLE_MODEL
 from co_tui.session.approvals.questions import USER
 from co_tui.store.learned_numbers import LearnedNumbers
 from co_tui.ui.background import run_thread
@@ -12,7 +22,7 @@ from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.keys.command_table import shortcut_for
 from co_tui.ui.transcript.block import Block
 
-MOST_TIMES: Final = 3
+MOST_TIMES: Final = 1
 """How often a hint is shown at most."""
 USED: Final = 99.0
 
@@ -39,8 +49,25 @@ COMPACTED = Hint(
 )
 STOPPED = Hint("stopped", "{continue} continues, or type a correction.", frozenset({"continue"}))
 MODE = Hint("mode", "{next_mode} switches the mode; in edits, files change without asking.", frozenset({"mode"}))
-ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED, MODE)
-_NAMED: Final = ("side", "folds", "next_fold", "open_fold", "timeline", "continue", "next_mode")
+EXAMPLE = Hint(
+    "example",
+    "A recording to try things on: {compact} compacts it. Prompts go to your own model.",
+    frozenset(),
+)
+LENS = Hint("lens", "{lens} shows the next request, message by message; {rewind} goes back further.", frozenset())
+ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED, MODE, EXAMPLE, LENS)
+_NAMED: Final = (
+    "compact",
+    "lens",
+    "rewind",
+    "side",
+    "folds",
+    "next_fold",
+    "open_fold",
+    "timeline",
+    "continue",
+    "next_mode",
+)
 
 
 class Hints:
@@ -76,10 +103,9 @@ class Hints:
                     self._show(MODE)
             case ApprovalDecided(by=by) if by == USER:
                 self._was_asked = True
-            case CompactionComplete(success=True):
-                self._show(COMPACTED)
-            case SessionInterrupted(agent=""):
-                self._show(STOPPED)
+            case fact if (hint := _after(fact)) is not None:
+                self._remove()
+                self._show(hint)
 
     def used(self, command: str) -> None:
         """A command was used: remove its hint, and do not show it again."""
@@ -110,6 +136,20 @@ class Hints:
         shown, self._shown = self._shown, None
         if shown is not None:
             self._chat.feed.drop(shown[1])
+
+
+def _after(fact: Fact) -> Hint | None:
+    """What to try after this, whatever came before it."""
+    match fact:
+        case CompactionComplete(success=True):
+            return COMPACTED
+        case CompactionUndone():
+            return LENS
+        case SessionResume(model=model) if model == EXAMPLE_MODEL:
+            return EXAMPLE
+        case SessionInterrupted(agent=""):
+            return STOPPED
+    return None
 
 
 def _has(parts: Iterable[Mapping[str, Any]], kind: str) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from textual.app import App
 
 from co_tui.events import Fact
+from co_tui.events.model_names import EXAMPLE_MODEL
 from co_tui.inert import one_line
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.background import run_in_background
@@ -221,6 +222,8 @@ class PromptSender:
         try:
             if is_own_command(prompt.text):
                 await session.run_command(prompt.text[1:].strip())
+            elif session.state.model == EXAMPLE_MODEL and not await self._chat.use_configured_model():
+                self.give_back(prompt.text)
             else:
                 await session.submit(prompt.text, files=prompt.files, steer=prompt.steers)
         except (AttachmentRefused, CommandRefused, PromptRefused) as refused:

@@ -68,8 +68,7 @@ class GaugeReading(NamedTuple):
         """What is known before anything is measured: the marks depend on the window, and are not."""
         if self.messages:
             return f"Not measured yet: {counted(self.messages, 'message')} in context. The next request counts them."
-        compacts = " and when older messages are summarised" if any(self.marks) else ""
-        return f"Nothing sent yet. This shows what fills the window{compacts}."
+        return "Nothing sent yet."
 
     @property
     def short_empty_text(self) -> str:

@@ -27,6 +27,7 @@ _TYPED: Final = (
     ("up down", "Earlier prompts; ↑ in an empty prompt opens the queue"),
     ("ctrl+c", "Copy the selection; else clear the prompt; else stop the turn; twice quits"),
     ("escape", "Close what is open, or deny a question with the focus; else stop the turn"),
+    ("escape escape", "Rewind, in an empty prompt while nothing runs"),
     ("tab", "Move between prompt, chat, timeline and a question"),
     ("ctrl+p", "All commands"),
 )
@@ -61,7 +62,7 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str], own: Sequence
     commands = [
         (
             f"{row.slash} {row.arguments}".rstrip(),
-            f"{row.help}{_keys_in_brackets(letter_of(row, chosen), key_of(row.name, row.key), leader)}",
+            f"{row.described}{_keys_in_brackets(letter_of(row, chosen), key_of(row.name, row.key), leader)}",
         )
         for row in COMMANDS
     ]

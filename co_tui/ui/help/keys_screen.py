@@ -42,13 +42,15 @@ class KeysHereScreen(Dialog[str]):
         elsewhere: Sequence[ActiveKey],
         commands: Sequence[SlashCommand] = (),
         *,
+        words: Sequence[tuple[str, str]] = (),
         in_prompt: bool,
     ) -> None:
         """`here` are the keys of the focused widget, `elsewhere` those of the screen; `commands` are those from files
-        and servers."""
+        and servers; `words` on the screen are explained."""
         super().__init__(tall=True)
         own = [*(typed_keys() if in_prompt else ()), *here]
-        found = (Section("Here", own), Section("In the chat", elsewhere), *own_sections(commands))
+        keys = (Section("Here", own), Section("In the chat", elsewhere), *own_sections(commands))
+        found = (Section("On this screen", words), *keys)
         self._sections = [each for each in found if each.rows]
 
     def compose(self) -> ComposeResult:

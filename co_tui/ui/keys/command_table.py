@@ -9,10 +9,16 @@ from textual.screen import Screen
 
 from co_tui.actions import COMMANDS, KEYS, KeyAction, KeyScope, SlashCommand
 from co_tui.key_names import key_name
+from co_tui.session.slash.typed_command import find_own
 from co_tui.ui.textual_internals import bindings_of, set_bindings
 
 DEFAULT_KEYS: Mapping[str, str] = {}
 _BY_NAME = {command.name: command for command in COMMANDS}
+_ALIASES: Final = tuple(
+    command._replace(name=alias, help=f"{command.help} ({command.slash})")
+    for command in COMMANDS
+    for alias in command.aliases
+)
 _USUAL_KEYS: Final = {row.name: row.key for row in (*COMMANDS, *KEYS)}
 ShortcutFor: TypeAlias = Callable[[str], str]
 """Returns the key or slash command for a name in the tables, for use in a sentence."""
@@ -41,8 +47,11 @@ def letter_of(command: SlashCommand, chosen: Mapping[str, str] = DEFAULT_KEYS) -
 
 
 def starting_with(prefix: str, own: Sequence[SlashCommand] = ()) -> list[SlashCommand]:
-    """Commands that begin with the typed prefix, `own` ones last; an exact match comes first."""
+    """Commands that begin with the typed prefix, `own` ones last; an exact match comes first. The other names of a
+    command are offered once a letter is typed."""
     found = [command for command in (*COMMANDS, *own) if command.slash.startswith(prefix)]
+    if len(prefix) > 1:
+        found += [row for row in _ALIASES if row.slash.startswith(prefix) and find_own(row.name, own) is None]
     return sorted(found, key=lambda command: command.slash != prefix)
 
 

@@ -220,7 +220,7 @@ class LensScreen(Dialog[Ref | None]):
     def _show_tabs(self) -> None:
         lens = self._lens
         names = {
-            "request": f"Request {len(lens.messages):,}" if lens else "Request",
+            "request": f"Request ({len(lens.messages):,})" if lens else "Request",
             "policies": "Compare policies",
             "left": f"Removed ({len(lens.left):,})" if lens else "Removed",
         }

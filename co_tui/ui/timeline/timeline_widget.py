@@ -22,7 +22,7 @@ from co_tui.ui.widgets.safe_list import SafeList
 NARROWEST, GAP_TO_BAR = 20, 1
 PAGE, MAX_DRAWN = 150, 450
 """Entries drawn around the highlighted one; the second is the limit as new ones are added."""
-EMPTY = "Turns and compactions appear here. Enter opens an entry."
+EMPTY = ""
 EMPTY_FILTER = "Nothing of this kind."
 
 

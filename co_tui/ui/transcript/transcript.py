@@ -254,15 +254,16 @@ class Transcript(TranscriptView, can_focus=True):
     def selection_updated(self, selection: Selection | None) -> None:
         self.refresh()
 
-    def action_copy(self) -> None:
-        """Copy the selection, else the marked blocks, else the last reply."""
+    def action_copy(self) -> bool:
+        """Copy the selection, else the marked blocks, else the last reply; False if there is none of them."""
         if selected := self.screen.get_selected_text():
             self.post_message(self.Copied(selected, "selection"))
-            return
+            return True
         last = next(([each] for each in reversed(self.blocks) if each.kind == "reply"), [])
         if blocks := self._mark.marked(self._layout) or last:
             what = f"{len(blocks)} messages" if len(blocks) > 1 else "message"
             self.post_message(self.Copied(copied_text(blocks), what))
+        return bool(blocks)
 
     def action_copy_code(self) -> None:
         """Copy a code block of the marked message; repeated, the next one."""

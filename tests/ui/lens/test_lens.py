@@ -60,7 +60,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         assert session is not None and usage is not None
         seen = screen_text(app)
         lines = app.screen.query_one(LineList)
-        assert len(lines) == 11 and "Request 11" in seen and "policy balanced" in seen
+        assert len(lines) == 11 and "Request (11)" in seen and "policy balanced" in seen
         gauge = app.chat.query_one(Gauge).reading
         assert gauge.percent in seen and gauge.amount in seen
         assert "\x1b" not in seen and "\x07" not in seen and "[b]bold[/b]" in seen and "␛[31mred" in seen

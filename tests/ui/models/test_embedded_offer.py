@@ -12,7 +12,7 @@ from co_tui.agent.models import usual_servers
 from co_tui.agent.models.usual_servers import UsualServer, listening
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.ui.chat.title_line import EMBEDDED_NOTICES, MISSING_NOTICES
-from co_tui.ui.chat.welcome import EMBEDDED_EXAMPLES, welcome
+from co_tui.ui.chat.welcome import EMBEDDED_QUESTION, welcome
 from tests.support.installed import without_the_embedded_model
 from tests.support.provider import Provider, Reply
 from tests.support.screen import (
@@ -77,11 +77,11 @@ async def test_a_server_on_this_machine_is_offered_before_the_embedded_model(
     assert provider.requests == [] and all("Authorization" not in headers for headers in provider.asked_models)
     (home / "state" / "hints.json").unlink()
     async with running(launch_for(home), size=(80, 24)) as (app, pilot):
-        assert "A small model: short questions and texts" in screen_text(app)
+        assert "Why is the sky blue?" in screen_text(app)
         await answer(app, pilot, "a")
         await until(pilot, lambda: "Model: " in transcript_text(app))
         assert model in (home / "config" / "config.toml").read_text()
-        await until(pilot, lambda: "Work with a model, and see exactly what it sees." in screen_text(app))
+        await until(pilot, lambda: "Try: What is a context window?" in screen_text(app))
         await ask(app, pilot, "hi")
         assert provider.requests[-1]["model"] == "qwen3:8b"
     async with running(launch_for(home), size=(80, 24)) as (app, _):
@@ -104,18 +104,16 @@ def test_the_first_screen_fits_the_smallest_terminal() -> None:
 
 def test_the_embedded_model_is_introduced_by_what_it_can_do(tmp_path: Path) -> None:
     (tmp_path / "README.md").touch()
-    told = welcome(tmp_path, in_repository=True, is_embedded=True)
-    assert all(example in told for example in EMBEDDED_EXAMPLES) and "short questions and texts" in told
-    assert "@README.md" not in told and max(map(len, told.splitlines())) <= 53
+    told = welcome(tmp_path, is_embedded=True)
+    assert EMBEDDED_QUESTION in told and "@README.md" not in told and max(map(len, told.splitlines())) <= 53
 
 
 def test_the_first_screen_names_what_is_in_the_folder(tmp_path: Path) -> None:
-    assert "@" not in welcome(tmp_path, in_repository=False) and "!ls " in welcome(tmp_path, in_repository=False)
+    assert "@" not in welcome(tmp_path)
     for name in ("a b.md", ".hidden-file", ".env", "id_rsa", "much-too-long-a-name.txt", "zebra.txt"):
         (tmp_path / name).touch()
-    assert "What does @zebra.txt say?" in welcome(tmp_path, in_repository=False)
+    assert "What does @zebra.txt say?" in welcome(tmp_path)
     (tmp_path / "README.md").touch()
-    told = welcome(tmp_path, in_repository=True)
-    assert "What does @README.md say?" in told and "!git status" in told
-    assert len(told.splitlines()) <= 7 and max(map(len, told.splitlines())) <= 53
-    assert "@" not in welcome(tmp_path / "gone", in_repository=False)
+    told = welcome(tmp_path)
+    assert "What does @README.md say?" in told and max(map(len, told.splitlines())) <= 53
+    assert "@" not in welcome(tmp_path / "gone")

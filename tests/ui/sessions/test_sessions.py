@@ -320,7 +320,7 @@ async def test_resume_by_id_and_its_mistakes(home: Path, provider: Provider) -> 
 
 
 async def test_the_browser_opens_first_when_asked(home: Path, provider: Provider) -> None:
-    launch = launch_for(home, provider, browse=True)
+    launch = launch_for(home, provider, first_command="sessions")
     store(launch, ("s-1", "only one", ""))
     async with running(launch) as (app, pilot):
         await until(pilot, lambda: "Sessions · 1" in screen_text(app))
