@@ -29,7 +29,10 @@ INTERRUPTED: Final = "interrupted"
 """How a call without a known result ended: it was stopped, or its process ended."""
 CUT_SHORT: Final = "stopped"
 """How a delegation ended that reached the limit on steps or spending, and returned what it had."""
-_ALWAYS: Final = {"start_command": "in the background", "write_plan": "", "present_plan": "accepted"}
+MOVED_TO_BACKGROUND: Final = "Moved to the background"
+"""How the result of a command begins that the user moved there."""
+IN_BACKGROUND: Final = "in the background"
+_ALWAYS: Final = {"start_command": IN_BACKGROUND, "write_plan": "", "present_plan": "accepted"}
 """How calls that ran ended, whatever their result; a plan is presented only once it is accepted."""
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
 _STAGES: Final[Mapping[str, Stage]] = {"success": "finished", "denied": "refused", "interrupted": "stopped"}
@@ -177,6 +180,8 @@ def _step_symbol(step: Json) -> str:
 
 
 def _command_result(result: str) -> str:
+    if result.startswith(f"[{MOVED_TO_BACKGROUND}"):
+        return IN_BACKGROUND
     took = _TOOK.search(result)
     lasted = f" · {took[1]}" if took else ""
     if "[Command timed out" in result[-200:]:

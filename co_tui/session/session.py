@@ -293,6 +293,11 @@ class Session:
         """
         return self._compactor.cancel() or self._work.stop()
 
+    def stop_delegation(self, agent: str) -> None:
+        """Stop one delegation of the running turn, which continues with what it did so far."""
+        if self._work.turn is not None:
+            self._work.turn.stop_delegation(agent)
+
     def stop(self) -> None:
         """Stop all compactions and the turn, keeping what arrived."""
         self._compactor.stop()

@@ -158,7 +158,8 @@ class SessionInterrupted(Occurrence):
 
 
 class BackgroundNews(Occurrence):
-    """A command in the background ended, or printed what was waited for; `where` is the command."""
+    """A command in the background ended or printed what was waited for, or one was moved there; `where` is the
+    command."""
 
     TYPE = "command.news"
     ENTRY = EntryStyle("◷", EntryKind.WORK, is_quiet=True)
@@ -168,7 +169,7 @@ class BackgroundNews(Occurrence):
 
     def sentence(self) -> str:
         """What the chat says about it."""
-        return f"Background command {self.outcome}: {one_line(self.where, 160)}"
+        return f"{self.what} {self.outcome}: {one_line(self.where, 160)}"
 
 
 NOTICE_CHARS: Final = 1_000

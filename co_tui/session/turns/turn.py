@@ -98,6 +98,10 @@ class Turn(GovernedRun):
         self._stopped.set()
         self._token.cancel()
 
+    def stop_delegation(self, agent: str) -> None:
+        """Stop one delegation; its call returns what it did so far."""
+        self._delegations.stop(agent)
+
     def skip_questions(self) -> None:
         """A prompt came while a question waits: the question counts as not answered, and the turn ends."""
         if self._open_questions:
