@@ -168,6 +168,17 @@ def plan_progress(steps: Sequence[Json]) -> str:
     return f"{done} of {len(steps)}  {BETWEEN_STEPS.join(texts)}"
 
 
+def plan_step(steps: Sequence[Json]) -> str:
+    """How far a plan is, and its current step; empty once no step is left, or without a plan."""
+    states = [str(step.get("state")) for step in steps]
+    at = next((n for n, state in enumerate(states) if state == "in_progress"), None)
+    at = next((n for n, state in enumerate(states) if state not in (*_DONE, "cancelled")), None) if at is None else at
+    if at is None:
+        return ""
+    done = sum(state in _DONE for state in states)
+    return f"Plan {done}/{len(steps)} · {one_line(str(steps[at].get('text', '')), STEP_CHARS)}"
+
+
 def plan_lines(steps: Sequence[Json]) -> str:
     """A plan as a checklist, a line for each step."""
     return "\n".join(f"{_step_symbol(step)} {one_line(str(step.get('text', '')), STEP_CHARS)}" for step in steps)

@@ -103,9 +103,9 @@ class DelegatedRun(GovernedRun):
 
     async def do(self, work: Callable[[], Awaitable[T]]) -> T:
         """Run the work. Raises `GivenUp`, `StoppedAlone`, and what stops the turn."""
-        self._working = asyncio.create_task(self._do(work))
+        self._working = working = asyncio.create_task(self._do(work))
         try:
-            return await self._working
+            return await working
         except (asyncio.CancelledError, RunCancelled):
             current = asyncio.current_task()
             if self._is_stopped_alone and current is not None and not current.cancelling():
@@ -237,6 +237,11 @@ class Delegations:
         self._is_leaving = is_leaving
         self._names: set[str] = set()
         self._running: dict[str, DelegatedRun] = {}
+
+    @property
+    def running(self) -> Collection[str]:
+        """The names of those that run."""
+        return self._running
 
     def stop(self, agent: str) -> None:
         """Stop one of them alone."""
