@@ -146,9 +146,14 @@ class SessionInterrupted(Occurrence):
     def timeline_text(self) -> str:
         return TURN_STOPPED if self.what == _BY_USER else short(self.what) or "interrupted"
 
+    @property
+    def is_stop(self) -> bool:
+        """Whether the user stopped the turn."""
+        return self.what in (TURN_STOPPED, _BY_USER)
+
     def sentence(self, *, has_partial_reply: bool = False) -> str:
         """What the chat and an export say about it."""
-        if self.what not in (TURN_STOPPED, _BY_USER):
+        if not self.is_stop:
             outcome = self.outcome if has_partial_reply or self.outcome != REPLY_KEPT else ""
             return long(" · ".join(filter(None, (self.what, outcome))))
         return "Stopped. Partial reply kept." if has_partial_reply else "Stopped."

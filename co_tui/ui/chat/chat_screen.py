@@ -306,7 +306,7 @@ class ChatScreen(ChatRequests):
     @property
     def _esc_stops(self) -> bool:
         """Whether Esc stops the turn: where the focus is now, nothing else gets it first."""
-        return not self.has_something_to_close and not self.questions.has_focus
+        return not self.has_something_to_close and not self.questions.takes_escape
 
     # User actions
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from co_tui.events import ApprovalDecided, CompactionComplete, Event, Message, SessionInterrupted
+from co_tui.events import ApprovalDecided, CompactionComplete, Event, Message
 from co_tui.session.approvals.questions import USER
 from co_tui.store.learned_numbers import LearnedNumbers
 from co_tui.ui.background import run_thread
@@ -37,10 +37,9 @@ COMPACTED = Hint(
     "Nothing is lost: {timeline}, then Enter on ◆ shows what was replaced.",
     frozenset({"timeline", "undo"}),
 )
-STOPPED = Hint("stopped", "{continue} continues, or type a correction.", frozenset({"continue"}))
 MODE = Hint("mode", "{next_mode} switches the mode; in edits, files change without asking.", frozenset({"mode"}))
-ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED, MODE)
-_NAMED: Final = ("side", "folds", "next_fold", "open_fold", "timeline", "continue", "next_mode")
+ALL: Final = (SIDE, FOLDS, COMPACTED, MODE)
+_NAMED: Final = ("side", "folds", "next_fold", "open_fold", "timeline", "next_mode")
 
 
 class Hints:
@@ -78,8 +77,6 @@ class Hints:
                 self._was_asked = True
             case CompactionComplete(success=True):
                 self._show(COMPACTED)
-            case SessionInterrupted(agent=""):
-                self._show(STOPPED)
 
     def used(self, command: str) -> None:
         """A command was used: remove its hint, and do not show it again."""

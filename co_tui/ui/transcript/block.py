@@ -39,6 +39,8 @@ class Block:
     folded: bool = False
     first_of_reply: bool = False
     """Whether the speaker's name is shown above it."""
+    speaker: str = ""
+    """Who wrote it, if it is known."""
     tight: bool = False
     """Whether no empty line separates it from the block above."""
     interrupted: bool = False

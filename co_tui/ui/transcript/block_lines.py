@@ -55,7 +55,7 @@ def head_of(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     """The speaker's name and the time."""
     narrow, pin = prose_width(width), Segment(PINNED if block.pinned else "", renderer.you)
     if block.kind == "user" or block.first_of_reply:
-        name = Segment("You", renderer.you) if block.kind == "user" else Segment("co-tui", renderer.me)
+        name = Segment("You", renderer.you) if block.kind == "user" else Segment(block.speaker or "co-tui", renderer.me)
         time = Segment(block.status or block.time if block.kind == "user" else block.time, renderer.muted)
         room = narrow - cell_len(name.text + pin.text + time.text) - 1
         return [_spread(name, [pin, Segment(_removal_label(block, room), renderer.muted), time], narrow)]

@@ -34,6 +34,7 @@ from co_tui.events import (
     PolicyChange,
     Recollection,
     Rewind,
+    SessionEnd,
     SessionError,
     SessionFork,
     SessionInterrupted,
@@ -47,11 +48,14 @@ from co_tui.events.symbols import EntryKind, EntryWeight
 from co_tui.events.wording import TROUBLES
 from co_tui.exchange.exporters.story import exported_event
 from co_tui.ui.control.stored_transcript import StoredTranscript
+from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.timeline.detail_screen import EventScreen
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
 from co_tui.ui.timeline.timeline_log import EVERYTHING, MAIN, TimelineLog
 from co_tui.ui.timeline.timeline_widget import MAX_DRAWN, PAGE, Timeline
 from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.block_lines import head_of
 from co_tui.ui.transcript.marked_blocks import event_at, index_of_event
 from tests.support.events import any_fact
 from tests.support.provider import Provider, Reply
@@ -394,6 +398,21 @@ def test_an_entry_far_back_brings_its_part_of_the_chat(home: Path) -> None:
     assert [block.seq for block in blocks] == sorted(block.seq for block in blocks)
     assert stored.back_to(600) == [], "it is there already"
     assert event_at([*blocks, Block("note", "ours")], len(blocks)) == blocks[-1].seq
+    store.close()
+
+
+def test_imported_replies_carry_the_name_of_their_program(home: Path) -> None:
+    store = store_in(home)
+    said = [event_of("user-prompt", n) if n % 2 else event_of("text", n) for n in range(1, 301)]
+    imported = [SessionStart(model="m"), *said[:200], SessionEnd(reason="imported from Codex")]
+    store.writing().append("long", [*imported, *said[200:]]).result()
+    stored = StoredTranscript(store, "long")
+    newest = stored.newest()
+    blocks = [*stored.back_to(1), *newest.blocks]
+    replies = [block.speaker for block in blocks if block.kind == "reply"]
+    assert replies == ["Codex"] * 100 + [""] * 50 and newest.program == "", "what follows is our own"
+    reply = next(block for block in blocks if block.speaker)
+    assert "Codex" in head_of(reply, TextRenderer(palette_of(DARK)), 80)[0].text
     store.close()
 
 
