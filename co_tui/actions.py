@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 CommandGroup: TypeAlias = Literal[
     "conversation", "memory", "models", "prompt", "reports", "sessions", "settings", "view", "work"
 ]
-KeyScope: TypeAlias = Literal["anywhere", "prompt", "chat", "timeline"]
+KeyScope: TypeAlias = Literal["anywhere", "prompt", "chat", "timeline", "work"]
 """Where a key works: anywhere in the chat screen, or only while that widget has the focus."""
 NeedsSession: TypeAlias = Literal["never", "with arguments", "always"]
 KEY_SCOPES: Final[Mapping[KeyScope, str]] = {
@@ -20,6 +20,7 @@ KEY_SCOPES: Final[Mapping[KeyScope, str]] = {
     "prompt": "in the prompt",
     "chat": "in the chat, after Tab",
     "timeline": "in the timeline",
+    "work": "in the lines of running work, after Tab",
 }
 
 
@@ -220,13 +221,29 @@ COMMANDS: Final = (
         "queue", "conversation", "View, edit, reorder or drop queued prompts", opens_screen=True, instead="`co-tui`"
     ),
     SlashCommand(
-        "commands",
+        "tasks",
         "work",
-        "View or stop background commands",
+        "View or stop background commands and delegations",
         opens_screen=True,
         needs_session="always",
         instead="`co-tui --resume ID`",
     ),
+    SlashCommand(
+        "commands",
+        "work",
+        "Like /tasks",
+        opens_screen=True,
+        needs_session="always",
+        instead="`co-tui --resume ID`",
+    ),
+    SlashCommand(
+        "background",
+        "work",
+        "Move the running command to the background",
+        key="ctrl+b",
+        instead="`co-tui`",
+    ),
+    SlashCommand("plan", "work", "Show the plan", needs_session="always"),
     SlashCommand("diff", "work", "Show what this session changed, by file", opens_screen=True, needs_session="always"),
     SlashCommand("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
     SlashCommand(
@@ -405,5 +422,9 @@ KEYS: Final = (
     KeyAction("next_fold", "chat", "]", "fold(1)", "Next fold"),
     KeyAction("open_entry", "timeline", "enter", "select", "Open the entry", "Open"),
     KeyAction("show_in_chat", "timeline", "g", "show_in_chat", "Show in the chat", "Show in chat"),
+    KeyAction("previous_work", "work", "up,k", "move(-1)", "Select the previous line"),
+    KeyAction("next_work", "work", "down,j", "move(1)", "Select the next line"),
+    KeyAction("open_work", "work", "enter", "open", "Open what runs, or the plan", "Open"),
+    KeyAction("stop_work", "work", "x", "stop", "Stop what runs", "Stop it"),
     KeyAction("filter", "timeline", "f", "filter", "Filter entries by kind", "Filter"),
 )

@@ -16,6 +16,13 @@ STATUS_CHARS: Final = 40
 _EXIT: Final = late_pattern(r"\[exit code: (-?\d+)\]")
 _TOOK: Final = late_pattern(r"\[took ([\d.]+ s)\]\s*$")
 _READ: Final = late_pattern(r"^\[.* \| (\d+) lines\]")
+_LABEL: Final = late_pattern(r"\[(?:stdout|stderr|exit code: -?\d+|took [\d.]+ s|Command timed out.*)\]")
+_CALLED_COMMANDS: Final = ("run_command", "you ran")
+NO_OUTPUT: Final = "(no output)"
+FIX_ERRORS: Final = "\n\nFix the errors and try again."
+"""What the library adds to the reason of a failed call."""
+FAILED_LINES, FAILED_CHARS = 4, 2_000
+"""The most that is shown of a failed call before it is opened."""
 _DONE: Final = ("completed", "done")
 STEP_DONE: Final = "✓"
 STEP_CURRENT: Final = "▶"
@@ -23,13 +30,17 @@ STEP_CHARS: Final = 300
 BETWEEN_STEPS: Final = " · "
 BETWEEN_FIGURES: Final = " · "
 FAILED: Final = "failed"
+TIMED_OUT: Final = "timed out"
 DENIED: Final = "denied"
 REFUSED_BY_HOOK: Final = "refused by a hook"
 INTERRUPTED: Final = "interrupted"
 """How a call without a known result ended: it was stopped, or its process ended."""
 CUT_SHORT: Final = "stopped"
 """How a delegation ended that reached the limit on steps or spending, and returned what it had."""
-_ALWAYS: Final = {"start_command": "in the background", "write_plan": "", "present_plan": "accepted"}
+MOVED_TO_BACKGROUND: Final = "Moved to the background"
+"""How the result of a command begins that the user moved there."""
+IN_BACKGROUND: Final = "in the background"
+_ALWAYS: Final = {"start_command": IN_BACKGROUND, "write_plan": "", "present_plan": "accepted"}
 """How calls that ran ended, whatever their result; a plan is presented only once it is accepted."""
 Stage: TypeAlias = Literal["started", "finished", "failed", "refused", "stopped"]
 _STAGES: Final[Mapping[str, Stage]] = {"success": "finished", "denied": "refused", "interrupted": "stopped"}
@@ -175,6 +186,17 @@ def plan_progress(steps: Sequence[Json]) -> str:
     return f"{done} of {len(steps)}  {BETWEEN_STEPS.join(texts)}"
 
 
+def plan_step(steps: Sequence[Json]) -> str:
+    """How far a plan is, and its current step; empty once no step is left, or without a plan."""
+    states = [str(step.get("state")) for step in steps]
+    at = next((n for n, state in enumerate(states) if state == "in_progress"), None)
+    at = next((n for n, state in enumerate(states) if state not in (*_DONE, "cancelled")), None) if at is None else at
+    if at is None:
+        return ""
+    done = sum(state in _DONE for state in states)
+    return f"Plan {done}/{len(steps)} · {one_line(str(steps[at].get('text', '')), STEP_CHARS)}"
+
+
 def plan_lines(steps: Sequence[Json]) -> str:
     """A plan as a checklist, a line for each step."""
     return "\n".join(f"{_step_symbol(step)} {one_line(str(step.get('text', '')), STEP_CHARS)}" for step in steps)
@@ -186,10 +208,21 @@ def _step_symbol(step: Json) -> str:
     return STEP_CURRENT if step.get("state") == "in_progress" else "○"
 
 
+def failed_part(tool: str, result: str) -> str:
+    """What to show of a failed call before it is opened: the last lines of a command, the reason of another call."""
+    if tool in _CALLED_COMMANDS:
+        lines = [line for line in result[-FAILED_CHARS:].splitlines() if line.strip() and not _LABEL.fullmatch(line)]
+        return "\n".join(lines[-FAILED_LINES:]) if lines != [NO_OUTPUT] else ""
+    reason = result.partition(FIX_ERRORS)[0].strip()
+    return "\n".join(reason[:FAILED_CHARS].splitlines()[:FAILED_LINES])
+
+
 def _command_result(result: str) -> str:
+    if result.startswith(f"[{MOVED_TO_BACKGROUND}"):
+        return IN_BACKGROUND
     took = _TOOK.search(result)
     lasted = f" · {took[1]}" if took else ""
     if "[Command timed out" in result[-200:]:
-        return "timed out"
+        return TIMED_OUT
     codes = _EXIT.findall(result[-200:])
     return f"exit {codes[-1] if codes else 0}{lasted}"

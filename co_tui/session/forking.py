@@ -2,10 +2,11 @@
 
 import asyncio
 import platform
+from bisect import bisect_right
 from contextlib import suppress
 from typing import Any
 
-from co_tui.events import Event, Fact, Pin, SessionFork, SessionRename
+from co_tui.events import Event, Fact, Pin, SessionFork, SessionInterrupted, SessionRename
 from co_tui.events.decisions import Source, refusals, without_decisions
 from co_tui.session.approvals.marks import source_of
 from co_tui.session.compaction.compaction_files import CompactionFiles
@@ -13,7 +14,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.snapshots.storage import carry_snapshots
 from co_tui.session.state import history_edits
-from co_tui.session.state.session_state import SessionState
+from co_tui.session.state.session_state import SessionState, seq_of
 from co_tui.session.tools.kept_output import carry_outputs
 from co_tui.store.session_ids import new_session_id
 from co_tui.store.timestamps import now
@@ -26,7 +27,7 @@ async def fork_session(
 ) -> str:
     """Create a session that starts in this state, or in the state at a seq; returns its id. The source is only read."""
     source, target = state.session_id, new_session_id()
-    seq = state.seq if upto is None else upto
+    seq = state.seq if upto is None else _with_stop(state, upto)
     fork = SessionFork(source_session_id=source, source_seq=seq, **origin)
     is_own = await _copy(environment, target, environment.marks.marked(target, fork, state.cwd))
     recorder = environment.recorder(target, await environment.stored_state(target))
@@ -64,6 +65,14 @@ async def _copy(environment: Environment, target: str, fork: Fact) -> bool:
         return False
     await asyncio.wrap_future(writing.fork(source, target, seq, fork))
     return True
+
+
+def _with_stop(state: SessionState, seq: int) -> int:
+    """The event after a partial reply that says why it is partial, if that follows at once; else the event itself."""
+    place = bisect_right(state.timeline, seq, key=seq_of)
+    following = state.timeline[place] if place < len(state.timeline) else None
+    is_stop = following is not None and following.seq == seq + 1 and isinstance(following.fact, SessionInterrupted)
+    return seq + 1 if is_stop else seq
 
 
 def _pins_since(state: SessionState, forked: SessionState) -> list[Pin]:

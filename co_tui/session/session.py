@@ -1,7 +1,7 @@
 """A conversation: prompts in, events out. Knows nothing of any screen."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
@@ -297,6 +297,16 @@ class Session:
         Prompts behind a stopped turn are held until they are released.
         """
         return self._compactor.cancel() or self._work.stop()
+
+    @property
+    def running_delegations(self) -> Collection[str]:
+        """The names of the running turn's delegations."""
+        return self._work.turn.delegations.running if self._work.turn is not None else ()
+
+    def stop_delegation(self, agent: str) -> None:
+        """Stop one delegation of the running turn, which continues with what it did so far."""
+        if self._work.turn is not None:
+            self._work.turn.delegations.stop(agent)
 
     def stop(self) -> None:
         """Stop all compactions and the turn, keeping what arrived."""

@@ -17,6 +17,8 @@ _TAKEN: Final = {"ctrl+c": "copying and stopping", "ctrl+p": "the palette", "esc
 _TYPING_KEYS: Final = ("enter", "tab", "shift+tab", "space", "backspace", "delete", "up", "down", "left", "right")
 """Keys needed for typing, in lists and for moving the focus."""
 _LETTER: Final = "[a-z0-9]"
+_GIVING_WAY: Final = ("background",)
+"""Actions that leave their default key to another one for which the user chose it."""
 _NO_LETTERS: Final[tuple[KeyScope, ...]] = ("anywhere", "prompt")
 ALLOWED: Final = "keys by action, such as compact=F12, compact_letter=j, folds=none; or none"
 
@@ -42,6 +44,9 @@ def key_table() -> Rule:
         if not isinstance(value, Mapping):
             raise ValueError
         chosen = {str(name): _read_key(str(name), key) for name, key in value.items()}
+        keys = default_keys()
+        given_up = {name: "" for name in _GIVING_WAY if name not in chosen and keys[name] in chosen.values()}
+        chosen |= given_up
         for name, advice in _clashes(chosen):
             raise PartRefused(name, quoted(key_name(chosen[name])), advice)
         return chosen

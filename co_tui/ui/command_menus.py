@@ -71,6 +71,11 @@ class CommandMenus(App[None]):
 
         self._commands.start("timeline", partial(open_entry, self._commands, event))
 
+    def open_work(self, key: str) -> None:
+        from co_tui.ui.commands.work_commands import open_work
+
+        self._commands.start("tasks", partial(open_work, self._commands, key))
+
     def refresh_commands(self) -> None:
         """Read again, in the background, which commands files and MCP servers offer."""
         launch = self.launch

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 QUIT_AGAIN_S: Final = 3.0
 """A second Ctrl+C within this time quits."""
+STOP: Final = "s"
 
 
 class Leaving:
@@ -23,6 +24,7 @@ class Leaving:
         """`controller` makes it when first called."""
         self._app, self._chat, self._made_controller = app, chat, controller
         self._asked_at = self._warned_of_loss_at = float("-inf")
+        self._asks_about_work = False
 
     @property
     def _controller(self) -> "SessionController":
@@ -33,13 +35,35 @@ class Leaving:
         self._asked_at = float("-inf")
 
     async def quit(self) -> None:
-        """Stop a running turn, keep what it produced, and exit. Warns first if that would lose messages."""
+        """Stop a running turn, keep what it produced, and exit. Warns first if that would lose messages, and asks if
+        background commands or delegations run."""
         asked_before = time.monotonic() - self._warned_of_loss_at < QUIT_AGAIN_S
         if self._controller.has_unsaved and not asked_before:
             self._warned_of_loss_at = time.monotonic()
             self._app.notify(f"{UNSAVED} Quitting again loses them.", severity="error", timeout=QUIT_AGAIN_S)
             return
-        await self.leave(0)
+        if not self._asks_about_work and (running := self._controller.work.summary()):
+            self._ask_about(running)
+        else:
+            await self.leave(0)
+
+    def _ask_about(self, running: str) -> None:
+        """Ask whether to stop this work; quitting again while it asks does so."""
+        from textual.content import Content
+
+        from co_tui.ui.approvals.choices import Choice
+        from co_tui.ui.files.choice_screen import ChoiceScreen
+
+        verb = "is" if running.startswith("1 ") and " and " not in running else "are"
+        text = Content(f"{running} {verb} still running.")
+        choices = (Choice(STOP, "Stop and quit"), Choice("n", "Stay"))
+        self._asks_about_work = True
+        self._app.push_screen(ChoiceScreen("Quit?", text, choices), self._answered)
+
+    async def _answered(self, answer: str | None) -> None:
+        self._asks_about_work = False
+        if answer == STOP:
+            await self.leave(0)
 
     async def leave(self, code: int) -> None:
         """Close and exit without a warning."""

@@ -64,7 +64,10 @@ async def running(
         yield app, pilot
         if not hasattr(app, _LOOKED_AT):  # changes are not drawn until they are looked at
             screen_text(app)
-        await app.action_quit()
+        if app.controller.work.summary():
+            await app._leaving.leave(0)  # as after the question whether to stop it
+        else:
+            await app.action_quit()
     assert failing or not app.failures, app.failures
 
 

@@ -172,7 +172,7 @@ async def test_every_key_with_an_f_has_a_letter_after_the_leader_key(home: Path,
         await pilot.press("ctrl+x", "escape", *"two words", "shift+home", "ctrl+x")
         assert app.screen is app.chat and app.chat.prompt.text == "", "selected text is cut"
         await type_text(pilot, "/config keys.leader Ctrl+B\n")
-        await until(pilot, lambda: app.launch.settings.keys == {"leader": "ctrl+b"})
+        await until(pilot, lambda: app.launch.settings.keys == {"leader": "ctrl+b", "background": ""})
         await pilot.press("ctrl+b")
         await until(pilot, lambda: "Ctrl+B, then" in screen_text(app))
         await pilot.press("h")

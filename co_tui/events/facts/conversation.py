@@ -146,9 +146,14 @@ class SessionInterrupted(Occurrence):
     def timeline_text(self) -> str:
         return TURN_STOPPED if self.what == _BY_USER else short(self.what) or "interrupted"
 
+    @property
+    def is_stop(self) -> bool:
+        """Whether the user stopped the turn."""
+        return self.what in (TURN_STOPPED, _BY_USER)
+
     def sentence(self, *, has_partial_reply: bool = False) -> str:
         """What the chat and an export say about it."""
-        if self.what not in (TURN_STOPPED, _BY_USER):
+        if not self.is_stop:
             outcome = self.outcome if has_partial_reply or self.outcome != REPLY_KEPT else ""
             return long(" · ".join(filter(None, (self.what, outcome))))
         return "Stopped. Partial reply kept." if has_partial_reply else "Stopped."
@@ -158,7 +163,8 @@ class SessionInterrupted(Occurrence):
 
 
 class BackgroundNews(Occurrence):
-    """A command in the background ended, or printed what was waited for; `where` is the command."""
+    """A command in the background ended or printed what was waited for, or one was moved there; `where` is the
+    command."""
 
     TYPE = "command.news"
     ENTRY = EntryStyle("◷", EntryKind.WORK, is_quiet=True)
@@ -168,7 +174,7 @@ class BackgroundNews(Occurrence):
 
     def sentence(self) -> str:
         """What the chat says about it."""
-        return f"Background command {self.outcome}: {one_line(self.where, 160)}"
+        return f"{self.what} {self.outcome}: {one_line(self.where, 160)}"
 
 
 NOTICE_CHARS: Final = 1_000

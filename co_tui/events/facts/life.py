@@ -1,5 +1,7 @@
 """The life of a session: start, end, and changes of model, policy and mode."""
 
+from typing import Final
+
 from co_tui.events.facts.base import NOTHING, Announced, Json, Logged
 from co_tui.events.model_names import model_name, short_name
 from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
@@ -132,10 +134,19 @@ class SessionTrashed(Logged):
         return ExportEntry(f"Session {'moved to' if self.trashed else 'restored from'} the trash")
 
 
+IMPORTED_FROM: Final = "imported from"
+"""How the reason of an imported session's end begins; the program follows."""
+
+
 class SessionEnd(SessionOrigin):
     TYPE = "session.end"
     ENTRY = EntryStyle("◌", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
     reason: str = ""
+
+    @property
+    def program(self) -> str:
+        """The program that wrote what comes before, if that was imported."""
+        return self.reason.removeprefix(IMPORTED_FROM).strip() if self.reason.startswith(IMPORTED_FROM) else ""
 
     def timeline_text(self) -> str:
         return "session left"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
@@ -21,11 +21,9 @@ from co_tui.events import (
     SessionStart,
     UsageInfo,
 )
+from co_tui.events.facts.life import IMPORTED_FROM
 from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.importers.imported import written
-
-IMPORTED_FROM: Final = "imported from"
-"""How the reason of an imported session's end begins."""
 
 
 class Said(NamedTuple):

@@ -17,7 +17,6 @@ from co_tui.events import (
     SessionRename,
     UsageInfo,
 )
-from co_tui.exchange.importers.imported_log import IMPORTED_FROM
 from co_tui.exchange.importers.message_identity import identity, is_begun_in
 from co_tui.store.sync.branches import CONVERSATION, renumbered
 
@@ -132,7 +131,7 @@ def _imported_until(stored: Sequence[Event]) -> str:
 
 
 def _is_import(fact: Fact) -> bool:
-    return isinstance(fact, SessionEnd) and fact.reason.startswith(IMPORTED_FROM)
+    return isinstance(fact, SessionEnd) and bool(fact.program)
 
 
 def _added(

@@ -3,6 +3,7 @@
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from co_tui.events.tool_wording import plan_lines
 from co_tui.events.wording import MODE_SENTENCES, mode_name
 from co_tui.inert import one_line
 from co_tui.session.slash.agent_list import agent_lines
@@ -28,6 +29,15 @@ async def diff(host: CommandHost, _: str) -> None:
         await host.show_changes(changes)
     else:
         host.say("This session changed no files.")
+
+
+NO_PLAN: Final = "No plan. The model writes one when a task has several steps."
+
+
+@command("plan")
+async def plan(host: CommandHost, _: str) -> None:
+    steps = host.state.plan
+    host.answer(plan_lines(steps)) if steps else host.say(NO_PLAN)
 
 
 @command("mode")

@@ -15,14 +15,16 @@ class CommandReports:
         self._recorder, self._notes = recorder, notes
 
     async def news(self, news: CommandNews) -> None:
-        """A background command ended, or printed what was waited for; the agent that started it gets a note."""
+        """A background command ended, or printed what was waited for: the agent that started it gets a note. Or the
+        user moves one there."""
         command = one_line(news.state.command, COMMAND_CHARS)
         started_by = self._recorder.state.delegations.get(news.agent)
         agent = news.agent if started_by is not None and started_by.status == "running" else ""
         if not news.is_known:
             self._notes.add("a background command", news.for_model, agent)
         if not news.by_user or news.printed:
-            await self._recorder.record(BackgroundNews(what="Background command", where=command, outcome=news.outcome))
+            what = "Command" if news.is_moved else "Background command"
+            await self._recorder.record(BackgroundNews(what=what, where=command, outcome=news.outcome))
 
     async def set_aside(self, created: CreatedProtected) -> None:
         """A sandboxed command left something under a protected name, which was moved away."""

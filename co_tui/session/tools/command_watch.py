@@ -43,11 +43,15 @@ class CommandNews(NamedTuple):
     """Whether the model has seen that it ended."""
     agent: str = ""
     """Who started it."""
+    is_moved: bool = False
+    """Whether the user moves it to the background now; a call waited for it."""
 
     @property
     def outcome(self) -> str:
         """What happened, in a few words."""
         took = f"{self.state.seconds:,.0f} s"
+        if self.is_moved:
+            return f"moved to the background after {took}"
         if self.printed:
             return f"printed “{one_line(self.printed, LONGEST_WAITED_CHARS)}” after {took}"
         if self.by_user:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import re
+import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -110,6 +111,15 @@ class KeptStream:
         self._file.close()
         self._file = self.unfinished = None
         return is_new
+
+    def copy_to(self, handle: int) -> None:
+        """Write what was printed so far to an open file; only the ends if the rest is not kept."""
+        if self._file is None or self.unfinished is None:
+            os.write(handle, self.content_within(SHOWN_BYTES))
+            return
+        self._file.flush()
+        with self.unfinished.open("rb") as kept, open(handle, "wb", closefd=False) as copy:
+            shutil.copyfileobj(kept, copy)
 
     def discard(self, why: str) -> None:
         """Remove the file; `why` is part of a sentence."""

@@ -6,12 +6,13 @@ import re
 import shutil
 import signal
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
-from typing import Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from anyio.abc import Process
 
@@ -24,9 +25,11 @@ from co_tui.session.processes.tapped_process import TappedProcess
 from co_tui.session.tools.command_watch import BackgroundCommand, CommandNews, Tell, WaitedText, watch
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard
 from co_tui.session.tools.kept_output import KeptOutputs, KeptStream
+from co_tui.session.tools.movable_command import MOVABLE, MovableCommand
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.store.store_errors import StoreError
 
+T = TypeVar("T")
 SHOW_EVERY_S: Final = 0.2
 MOST_SHOWN_BYTES: Final = 4_000
 """The end of each stream."""
@@ -49,6 +52,8 @@ class _Started(NamedTuple):
     began: float
     group: int | None
     """Its process group at the start: what it writes later is not trusted."""
+    task: asyncio.Task[Any] | None = None
+    """Follows a moved command to its end."""
 
 
 class RunningCommands:
@@ -70,6 +75,8 @@ class RunningCommands:
         """Keeps output that is too long for a result."""
         self._announce = announce
         self._session_id = session_id
+        self._waited_for: list[MovableCommand] = []
+        """The commands that calls wait for."""
         self._started: dict[str, _Started] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._ended_by_user: set[str] = set()
@@ -94,9 +101,11 @@ class RunningCommands:
                 yield process
                 return
             streams = self.outputs.streams()
-            announcing = asyncio.create_task(self._announce_output(call, CURRENT_AGENT.get(), streams))
+            movable = MOVABLE.get() or MovableCommand("", CURRENT_AGENT.get())
+            announcing = asyncio.create_task(self._announce_output(call, movable, streams))
             try:
-                yield cast(Process, TappedProcess(process, streams[0].take, streams[1].take))
+                with movable.running(process, streams):
+                    yield cast(Process, TappedProcess(process, partial(movable.take, 0), partial(movable.take, 1)))
             except TimeoutError:
                 await self._give(streams, stdout, stderr)
                 raise
@@ -105,9 +114,38 @@ class RunningCommands:
                     stream.discard("the command was stopped")
                 raise
             else:
-                await self._give(streams, stdout, stderr)
+                if not movable.is_moved:
+                    await self._give(streams, stdout, stderr)
             finally:
                 announcing.cancel()
+                movable.end(process.returncode)
+
+    async def result_of(self, command: str, work: Coroutine[Any, Any, T]) -> T | str:
+        """The result of the work that runs the command of a call, or a sentence that it was moved."""
+        movable = MovableCommand(command, CURRENT_AGENT.get())
+        self._waited_for.append(movable)
+        try:
+            return await movable.result(work)
+        finally:
+            self._waited_for.remove(movable)
+
+    async def move(self) -> Sequence[BackgroundCommand]:
+        """Move the commands that calls wait for to the background; logged first. Raises `StoreError` and OSError."""
+        return [await self._move(each) for each in self._waited_for if each.process is not None and not each.is_moved]
+
+    async def _move(self, movable: MovableCommand) -> BackgroundCommand:
+        command_id = uuid.uuid4().hex
+        took = time.monotonic() - movable.began
+        state = BackgroundCommand(command_id, movable.command, took, True, None, "")
+        if self.tell is not None:
+            await self.tell(CommandNews(state, is_known=True, agent=movable.agent, is_moved=True))
+        if (process := movable.process) is not None:  # else it has just ended
+            await self.output_folder()
+            await movable.move(self.folder / command_id)
+            started = _Started(movable.command, movable.began, process.pid, movable.task)
+            self._watch_job(command_id, started, "", movable.agent)
+            movable.moved.set_result(state := self.state(command_id))
+        return state
 
     async def _give(self, streams: tuple[KeptStream, KeptStream], *buffers: bytearray) -> None:
         assert self.outputs is not None
@@ -124,14 +162,16 @@ class RunningCommands:
             # Processes it left running stay noted: they end with the session.
             asyncio.get_running_loop().call_later(REAPED_S, self.guard.forget_ended)
 
-    async def _announce_output(self, call: str, agent: str, streams: tuple[KeptStream, KeptStream]) -> None:
+    async def _announce_output(
+        self, call: str, movable: MovableCommand, streams: tuple[KeptStream, KeptStream]
+    ) -> None:
         announced = 0
-        while True:
+        while not movable.is_moved:
             await asyncio.sleep(SHOW_EVERY_S)
             if (size := sum(each.size_bytes for each in streams)) != announced:
                 announced = size
                 text = _ends(*(each.last(MOST_SHOWN_BYTES) for each in streams))
-                self._announce(ToolOutput(tool_call_id=call, text=text, agent=agent))
+                self._announce(ToolOutput(tool_call_id=call, text=text, agent=movable.agent))
 
     async def printed(self, command_id: str) -> tuple[str, str]:
         """Standard output and standard error of a background command so far, as far as a result holds them."""
@@ -159,13 +199,14 @@ class RunningCommands:
     def begin(self, command_id: str, command: str, wait_for: str = "") -> None:
         """A command now runs in the background; `wait_for` is a text of its output that is to be reported."""
         group = group_of_job(self.folder / command_id)
-        self._started[command_id] = _Started(command, time.monotonic(), group)
         if group is not None:
             self.guard.note(group)
-        job = self.folder / command_id
-        waited = WaitedText(wait_for, (job / "stdout.log", job / "stderr.log"))
-        look = partial(self._now, command_id, self._started[command_id])
-        watching = watch(look, waited, wait_for, self._tell, CURRENT_AGENT.get())
+        self._watch_job(command_id, _Started(command, time.monotonic(), group), wait_for, CURRENT_AGENT.get())
+
+    def _watch_job(self, command_id: str, started: _Started, wait_for: str, agent: str) -> None:
+        self._started[command_id] = started
+        waited = WaitedText(wait_for, [self.folder / command_id / log for log in LOGS])
+        watching = watch(partial(self._now, command_id, started), waited, wait_for, self._tell, agent)
         self._watches[command_id] = asyncio.create_task(watching, name=f"background command {command_id}")
 
     async def _tell(self, news: CommandNews) -> None:
@@ -187,7 +228,16 @@ class RunningCommands:
 
     def background(self) -> list[BackgroundCommand]:
         """The background commands, newest last."""
-        return [self._now(command_id, started) for command_id, started in self._started.items()]
+        return list(map(self.state, self._started))
+
+    def state(self, command_id: str) -> BackgroundCommand:
+        """One of them, as it is now."""
+        return self._now(command_id, self._started[command_id])
+
+    def running(self) -> list[BackgroundCommand]:
+        """Those that run, newest last. Costs nothing for those that have ended."""
+        watched = (command_id for command_id, watching in self._watches.items() if not watching.done())
+        return [each for each in map(self.state, watched) if each.running]
 
     async def end(self, command_id: str, *, by_user: bool = True) -> None:
         """Stop one of them and all it started, from outside of its sandbox; the model can still read its output."""
@@ -196,6 +246,8 @@ class RunningCommands:
         if started.group is not None:
             self._ended_by_user |= {command_id} if by_user else set()
             await _end(started.group, self.folder / command_id / STATUS)
+        if started.task is not None:
+            await asyncio.wait({started.task}, timeout=STOPPING_S)
         await asyncio.to_thread(kill_sandbox_of_job, self.folder / command_id)
 
     def folder_guard(self, folder: Path, aside: Path, home: Path) -> FolderGuard:
@@ -214,6 +266,8 @@ class RunningCommands:
 
     async def found(self, created: CreatedProtected | None, *, asks: bool = False) -> None:
         """Report what was moved away to the model and the user, after asking whether to keep it."""
+        movable = MOVABLE.get()
+        asks = asks and (movable is None or not movable.is_moved)  # nothing waits for the answer then
         if created is not None and asks and self.may_keep is not None:
             created = await self.may_keep(created)
         if created is not None:
@@ -255,7 +309,9 @@ class RunningCommands:
     def _now(self, command_id: str, started: _Started) -> BackgroundCommand:
         job = self.folder / command_id
         code = exit_code(job / STATUS)
-        running = code is None and started.group is not None and group_exists(started.group)
+        exists = started.group is not None and group_exists(started.group)
+        # The task writes the exit code once the process is gone.
+        running = code is None and (exists or (started.task is not None and not started.task.done()))
         output = _ends(*(end_of(job / each, MOST_SHOWN_BYTES) for each in LOGS))
         return BackgroundCommand(command_id, started.command, time.monotonic() - started.began, running, code, output)
 

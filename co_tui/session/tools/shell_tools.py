@@ -159,7 +159,11 @@ class _SessionShell(ShellToolset[Any]):
             ctx = replace(ctx, workspace=KeepsPrinted(ctx.workspace))
         judged = VERDICT.get().judged_line if name == "run_command" else ""
         given = {**tool_args, "command": judged} if judged else tool_args
-        result = await super().call_tool(name, given, ctx, tool)
+        running = super().call_tool(name, given, ctx, tool)
+        if name == "run_command":
+            result = await self._commands.result_of(str(tool_args.get("command")), running)
+        else:
+            result = await running
         failed = name == "run_command" and _FAILED.search(str(result))
         if not failed or self._permissions.mode != AUTO or VERDICT.get().outside_sandbox:
             return result

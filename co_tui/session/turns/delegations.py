@@ -1,5 +1,6 @@
 """Tasks delegated to other agents: each with its own history, logged under its name (T4)."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -39,12 +40,17 @@ from co_tui.session.turns.unfinished import (
 
 T = TypeVar("T")
 STOPPED = "the turn was stopped"
+STOPPED_ALONE = "The user stopped it."
 MOST_IN_A_TURN = 100
 TOO_MANY = f"{MOST_IN_A_TURN} agents worked in this turn, the most allowed. Do the rest yourself."
 LIMITS = frozenset(("steps", "spending"))
 """Failures that end the whole turn: a delegation returns what it has."""
 FILES_FROM = "the agent that gave you the task"
 NAME_CHARS = 60
+
+
+class StoppedAlone(Exception):
+    """The user stopped a delegation, not its turn."""
 
 
 class DelegatedRun(GovernedRun):
@@ -60,12 +66,14 @@ class DelegatedRun(GovernedRun):
         own_model: ModelHandle | None = None,
     ) -> None:
         """`own_model` if it does not use the runtime's."""
-        # Its `_stopped` is never set: it is stopped along with the run that asked for it.
+        # Its `_stopped` is never set: it is cancelled, alone or with the run that asked for it.
         super().__init__(requests, runtime, new_recovery, turn, steps)
         self._own_model = own_model
         self._runtime = runtime
         self._check_spending = partial(runtime.spending.check, runtime.settings)
         self._task_is_logged = self._resumes = False
+        self._is_stopped_alone = False
+        self._working: asyncio.Task[Any] | None = None
         self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
         self._cost: float | None = None
 
@@ -87,9 +95,24 @@ class DelegatedRun(GovernedRun):
         self._task_is_logged = self._resumes = True
         self._usage, self._cost = spent(state, self.agent)
 
-    async def do(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Run the work. Raises `GivenUp`, and what stops it."""
+    def stop(self) -> None:
+        """Stop it alone: its call returns what it did so far, and the turn continues."""
+        if self._working is not None and not self._working.done():
+            self._is_stopped_alone = True
+            self._working.cancel()
 
+    async def do(self, work: Callable[[], Awaitable[T]]) -> T:
+        """Run the work. Raises `GivenUp`, `StoppedAlone`, and what stops the turn."""
+        self._working = working = asyncio.create_task(self._do(work))
+        try:
+            return await working
+        except (asyncio.CancelledError, RunCancelled):
+            current = asyncio.current_task()
+            if self._is_stopped_alone and current is not None and not current.cancelling():
+                raise StoppedAlone from None
+            raise
+
+    async def _do(self, work: Callable[[], Awaitable[T]]) -> T:
         async def ask() -> T:
             # Each attempt continues from the log.
             self._log.begin(1 if self._task_is_logged else 0)
@@ -215,6 +238,16 @@ class Delegations:
         self._names: set[str] = set()
         self._running: dict[str, DelegatedRun] = {}
 
+    @property
+    def running(self) -> Collection[str]:
+        """The names of those that run."""
+        return self._running
+
+    def stop(self, agent: str) -> None:
+        """Stop one of them alone."""
+        if (run := self._running.get(agent)) is not None:
+            run.stop()
+
     def current(self) -> DelegatedRun | None:
         """The delegation whose run is executing; None for the main agent."""
         return self._running.get(CURRENT_AGENT.get())
@@ -243,6 +276,9 @@ class Delegations:
                 return unfinished_report(self._recorder.state, run.agent)
             await run_to_completion(run.end("failed", str(given_up)))
             raise ModelRetry(f"{run.agent} failed: {given_up}") from given_up
+        except StoppedAlone:
+            await run_to_completion(run.end(CUT_SHORT, STOPPED_ALONE))
+            return unfinished_report(self._recorder.state, run.agent)
         except BaseException as error:
             stays_open = self._is_leaving() and waiting_calls(self._recorder.state, run.agent)
             await run_to_completion(run.leave() if stays_open else run.end(*_ended_by(error)))

@@ -90,7 +90,7 @@ class Turn(GovernedRun):
         self._queue = queue
         self._token = CancellationToken()
         self._leaving = self._skipped = False
-        self._delegations = Delegations(delegated_runs, runtime, number, steps, is_leaving=lambda: self._leaving)
+        self.delegations = Delegations(delegated_runs, runtime, number, steps, is_leaving=lambda: self._leaving)
 
     def interrupt(self, *, leaving: bool = False) -> None:
         """Stop as soon as possible, keeping what arrived. When `leaving`, open questions stay open."""
@@ -194,8 +194,8 @@ class Turn(GovernedRun):
         equipment = runtime.toolkit.for_turn(
             runtime.instructions,
             takes_tools=runtime.model_handle.takes_tools,
-            gate=lambda: (self._delegations.current() or self).calls,
-            hook=RequestHook(self, self._delegations),
+            gate=lambda: (self.delegations.current() or self).calls,
+            hook=RequestHook(self, self.delegations),
         )
         history = repair(self._history.messages, waiting)
         if waiting:

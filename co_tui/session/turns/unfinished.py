@@ -114,7 +114,7 @@ def replies_in(state: SessionState, turn: int) -> int:
 
 
 def unfinished_report(state: SessionState, agent: str) -> str:
-    """What a delegate that a limit stopped returns: why, and its latest texts, calls and results."""
+    """What a delegate returns that a limit or the user stopped: why, and its latest texts, calls and results."""
     work = _latest(text for _, text in _work_newest_first(state, agent))
     did = f"What it did so far:\n{work}" if work else "It did nothing yet."
     return f"{agent} has not finished its task. {state.delegations[agent].error}\n{did}"

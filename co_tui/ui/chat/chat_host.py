@@ -1,10 +1,13 @@
 """What the chat screen needs from the app."""
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from co_tui.events import Event
 from co_tui.session.file_references import NamedFile
+
+if TYPE_CHECKING:
+    from co_tui.ui.work.session_work import WorkRow
 
 
 class WaitingPrompts(Protocol):
@@ -57,6 +60,12 @@ class SessionControl(Protocol):
     def interrupt(self) -> None:
         """Stop the running turn."""
 
+    def running_commands(self) -> "list[WorkRow]":
+        """The background commands that run."""
+
+    def stop_work(self, key: str) -> None:
+        """Stop a background command or a delegation."""
+
     def cancel_compaction(self) -> None:
         """Stop the compaction a turn waits for; the turn, if any, continues."""
 
@@ -104,3 +113,6 @@ class ChatHost(Protocol):
 
     def open_entry(self, event: Event) -> None:
         """Open a timeline entry."""
+
+    def open_work(self, key: str) -> None:
+        """Open a background command or a delegation."""

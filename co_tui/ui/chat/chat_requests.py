@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from co_tui.ui.compaction.compact_offer import CompactOffer
     from co_tui.ui.timeline.timeline_widget import Timeline
     from co_tui.ui.widgets.find_bar import FindBar
+    from co_tui.ui.work.work_strip import WorkStrip
 
 
 MIN_COLUMNS: Final = 60
@@ -102,7 +103,9 @@ class ChatRequests(SafeScreen, Screen[None]):
     @property
     def has_something_to_close(self) -> bool:
         """Whether Esc closes something, or goes back to the prompt, before it stops anything."""
+        late = self._late
         is_reading = self.transcript.has_focus or self.has_class("-drawer") or self._is_timeline_read
+        is_reading = is_reading or (late is not None and late.work.has_focus)
         return not self.is_active or self.is_offering or self._finding is not None or is_reading
 
     @property
@@ -237,6 +240,20 @@ class ChatRequests(SafeScreen, Screen[None]):
 
     async def on_timeline_show_in_chat(self, event: "Timeline.ShowInChat") -> None:
         await self.show_message(event.event.seq or 0)
+
+    def on_work_strip_opened(self, event: "WorkStrip.Opened") -> None:
+        self._host.open_work(event.key)
+
+    def on_work_strip_stopped(self, event: "WorkStrip.Stopped") -> None:
+        self._host.controller.stop_work(event.key)
+
+    def on_work_strip_emptied(self) -> None:
+        self.prompt.focus()
+
+    def look_at_work(self) -> None:
+        """Show work that began or ended without an event."""
+        if self._late is not None:
+            self._late.work.look()
 
     async def show_message(self, seq: int) -> None:
         await self._host.controller.older.load_back_to(seq)

@@ -133,7 +133,9 @@ class ChatScreen(ChatRequests):
         from co_tui.ui.chat.deferred_widgets import DeferredWidgets
         from co_tui.ui.prompt.file_finder import FileFinder
 
-        late = DeferredWidgets(FileFinder(self, self._launch.workplace, self._host.controller.list_resources))
+        control = self._host.controller
+        finder = FileFinder(self, self._launch.workplace, control.list_resources)
+        late = DeferredWidgets(finder, control.running_commands)
         await late.mount(self)
         self._late = late
         if self._launch.settings.keys:
@@ -235,7 +237,7 @@ class ChatScreen(ChatRequests):
         self.status.show_mode(self._host.mode)
         self.status.provider = one_line(answering_name(self._model), PROVIDER_CHARS)
         if self._late is not None:
-            self._late.show_gauge(state, self._launch.settings, self.transcript.context_marks.compactions)
+            self._late.show_state(state, self._launch.settings, self.transcript.context_marks.compactions)
         self._show_title()
 
     @property
@@ -315,7 +317,7 @@ class ChatScreen(ChatRequests):
     @property
     def _esc_stops(self) -> bool:
         """Whether Esc stops the turn: where the focus is now, nothing else gets it first."""
-        return not self.has_something_to_close and not self.questions.has_focus
+        return not self.has_something_to_close and not self.questions.takes_escape
 
     @property
     def _is_idle(self) -> bool:

@@ -1,6 +1,7 @@
 """The chat's widgets that are mounted after the first paint; their styles would double its time."""
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ from co_tui.ui.prompt.file_finder import FileFinder
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.widgets.key_line import ChatKeys
+from co_tui.ui.work.session_work import WorkRow
+from co_tui.ui.work.work_strip import WorkStrip
 
 NAME_CHARS = 200
 MAX_NAME_COLUMNS = 22
@@ -28,9 +31,10 @@ MAX_NAME_COLUMNS = 22
 
 
 class DeferredWidgets:
-    """Both gauges, the timeline, the compacting indicator, completions and the key line."""
+    """Both gauges, the timeline, what runs, the compacting indicator, completions and the key line."""
 
-    def __init__(self, finder: FileFinder) -> None:
+    def __init__(self, finder: FileFinder, commands: Callable[[], list[WorkRow]]) -> None:
+        """`commands` returns the background commands that run."""
         self.finder = finder
         self._gauges = (Gauge(id="gauge"), MiniGauge(id="mini"))
         self._gauges[0].border_title = "Context"
@@ -40,6 +44,8 @@ class DeferredWidgets:
         self.timeline.border_title = "Timeline"
         self.compacting = CompactingIndicator(id="compacting")
         """Displayed while a compaction blocks the turn."""
+        self.work = WorkStrip(commands, id="work")
+        """Displayed while something runs in the background, or a plan is worked on."""
         self.completions = Completions(id="completions")
 
     async def mount(self, screen: Screen[Any]) -> None:
@@ -47,7 +53,7 @@ class DeferredWidgets:
         screen.app.stylesheet.read(Path(__file__).with_name("late.tcss"))
         with screen.app.batch_update():
             await screen.query_one("#side").mount(self._gauges[0], self.timeline)
-            await screen.mount(self._gauges[1], self.compacting, self.completions, before="#prompt")
+            await screen.mount(self._gauges[1], self.work, self.compacting, self.completions, before="#prompt")
             await screen.mount(ChatKeys())
             screen.add_class("-complete")
 
@@ -55,9 +61,11 @@ class DeferredWidgets:
         self.compacting.end()
         self._reply = StreamedReply()
         self.timeline.show(state.timeline)
+        self.work.show_session()
 
-    def show_gauge(self, state: SessionState, settings: Settings, compactions: int) -> None:
-        """Show the figures, with the number of compactions in force."""
+    def show_state(self, state: SessionState, settings: Settings, compactions: int) -> None:
+        """Show the plan and the figures, with the number of compactions in force."""
+        self.work.show_plan(state.plan)
         self._reading = reading_of(state, settings, compactions, self._day_cost)
         self._draw_gauges()
 
@@ -69,6 +77,7 @@ class DeferredWidgets:
         """Show one event of the running session; the gauge shows background compaction by itself."""
         if event.seq is not None and state.timeline and state.timeline[-1] is event:
             self.timeline.add(event)
+        self.work.apply(event.fact)
         if self._reply.apply(event.fact, time.monotonic()):
             self._draw_gauges()
         match event.fact:

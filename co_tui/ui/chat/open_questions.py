@@ -32,14 +32,18 @@ class Questions:
         """The letter that answered it."""
         self._is_hidden = False
         """Whether the first question came while a dialog was open, and was not seen yet."""
+        self._arrives = False
+        """Whether a question is about to be seen."""
 
     def show(self, panel: "QuestionPanel") -> None:
         self._panels.append(panel)
+        self._arrives = True
         self._screen.mount(panel, before=self._prompt)
         self._screen.call_after_refresh(self._offer_focus, panel)
 
     def _offer_focus(self, panel: "QuestionPanel") -> None:
         """The user sees the question now."""
+        self._arrives = False
         if panel not in self._panels[:1]:
             return
         self._is_hidden = not self._screen.is_active
@@ -63,9 +67,9 @@ class Questions:
         return next((panel for panel in self._panels if panel.has_focus), None)
 
     @property
-    def has_focus(self) -> bool:
-        """Whether a question or its field has the focus."""
-        return any(panel.has_focus_within for panel in self._panels)
+    def takes_escape(self) -> bool:
+        """Whether a question or its field has the focus, or may get it in a moment."""
+        return self._arrives or any(panel.has_focus_within for panel in self._panels)
 
     def end(self, panel: "QuestionPanel") -> None:
         had_focus, unsent = panel.has_focus_within, panel.unsent

@@ -218,6 +218,7 @@ class Feed:
     def _stream(self, delta: StreamDelta, time: str) -> None:
         block = self._streaming.get(delta.part)
         if block is None:
+            self._builder.touched = []
             if delta.kind == "tool_call":
                 block = self._builder.tool(delta.tool_name, delta.text, delta.tool_call_id, time)
             else:
@@ -225,6 +226,8 @@ class Feed:
             self._streaming[delta.part] = block
             if not block.unseen:
                 self._append(block)
+            for touched in self._builder.touched:
+                self._transcript.changed(touched)
         elif block.unseen:
             block.text += inert(delta.text)
         else:

@@ -32,6 +32,7 @@ from co_tui.ui.transcript.blocks import BlockBuilder
 if TYPE_CHECKING:
     from co_tui.session.session import Session
     from co_tui.ui.control.stored_sessions import StoredSessions
+    from co_tui.ui.work.session_work import SessionWork, WorkRow
 
 NOT_FOLLOWING = "This view lost its session. Reopen it with /sessions; nothing is lost."
 
@@ -71,6 +72,19 @@ class SessionController:
         from co_tui.ui.control.stored_sessions import StoredSessions
 
         return StoredSessions(self.backend, self)
+
+    @cached_property
+    def work(self) -> "SessionWork":
+        """The background commands and delegations under way."""
+        from co_tui.ui.work.session_work import SessionWork
+
+        return SessionWork(lambda: self.session)
+
+    def running_commands(self) -> "list[WorkRow]":
+        return self.work.command_rows() if self.session is not None else []
+
+    def stop_work(self, key: str) -> None:
+        run_in_background(self._host, "Stopping it", partial(self.work.stop, key), group="work")
 
     @property
     def launch(self) -> Launch:
@@ -291,7 +305,10 @@ class SessionController:
         """
         self.require_saved()
         self.resume_hint = self.current_resume_hint or self.resume_hint
+        stopped = self.work.summary()
         await self.leave(takes_waiting=takes_waiting)
+        if stopped:
+            self._host.notify(f"Stopped with the session you left: {stopped}.", timeout=6)
         self._drafts.save()
         self.chat.prompt.text = ""
         self._opening.begin(came_from=self.session_id if self.session_id != session_id else None)

@@ -11,7 +11,6 @@ from co_tui.events import (
     Event,
     Fact,
     Message,
-    SessionInterrupted,
     SessionResume,
 )
 from co_tui.events.model_names import EXAMPLE_MODEL
@@ -47,7 +46,6 @@ COMPACTED = Hint(
     "Nothing is lost: {timeline}, then Enter on ◆ shows what was replaced.",
     frozenset({"timeline", "undo"}),
 )
-STOPPED = Hint("stopped", "{continue} continues, or type a correction.", frozenset({"continue"}))
 MODE = Hint("mode", "{next_mode} switches the mode; in edits, files change without asking.", frozenset({"mode"}))
 EXAMPLE = Hint(
     "example",
@@ -55,7 +53,7 @@ EXAMPLE = Hint(
     frozenset(),
 )
 LENS = Hint("lens", "{lens} shows the next request, message by message; {rewind} goes back further.", frozenset())
-ALL: Final = (SIDE, FOLDS, COMPACTED, STOPPED, MODE, EXAMPLE, LENS)
+ALL: Final = (SIDE, FOLDS, COMPACTED, MODE, EXAMPLE, LENS)
 _NAMED: Final = (
     "compact",
     "lens",
@@ -65,7 +63,6 @@ _NAMED: Final = (
     "next_fold",
     "open_fold",
     "timeline",
-    "continue",
     "next_mode",
 )
 
@@ -147,8 +144,6 @@ def _after(fact: Fact) -> Hint | None:
             return LENS
         case SessionResume(model=model) if model == EXAMPLE_MODEL:
             return EXAMPLE
-        case SessionInterrupted(agent=""):
-            return STOPPED
     return None
 
 

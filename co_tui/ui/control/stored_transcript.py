@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import App
 
-from co_tui.events import Event, Message
+from co_tui.events import Event, Message, SessionEnd
 from co_tui.events.stored_messages import prompt_of
+from co_tui.inert import one_line
 from co_tui.session.state.derive import replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import StoreError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 PAGE_EVENTS = 60
 LARGEST_PAGE_EVENTS = 600
+PROGRAM_CHARS: Final = 40
 POLL_S: Final = 0.5
 """How often the store is read for what another process appends."""
 
@@ -32,6 +34,8 @@ class StoredTranscript:
         """Raises `StoreError` for an unknown session or a store that cannot be read."""
         self.store = store
         self._way_to = shortcut_for
+        self._program = ""
+        """The program that wrote what is before the pages built so far, if that was imported."""
         with store.reading() as reading:
             self._row = reading.session(session_id)
             self._usage = reading.usage(self._row.id)
@@ -103,9 +107,8 @@ class StoredTranscript:
 
     def newest(self) -> BlockBuilder:
         """The blocks of the last page."""
-        builder = BlockBuilder(self._way_to)
-        builder.add_all(self._newest)
-        return builder
+        self._program = ""
+        return self._built(self._newest)
 
     def older(self) -> list[Block]:
         """The blocks of the page before the loaded ones; empty at the beginning."""
@@ -114,7 +117,7 @@ class StoredTranscript:
         with self.store.reading() as reading:
             events = self._page(reading, self._first_seq)
         self._first_seq = events[0].seq or 1 if events else 1
-        return BlockBuilder(self._way_to).add_all(events)
+        return self._built(events).blocks
 
     def back_to(self, seq: int) -> list[Block]:
         """The blocks of all pages not loaded yet, back to the one with this event."""
@@ -126,7 +129,21 @@ class StoredTranscript:
                 first = page[0].seq or 1 if page else 1
                 events[:0] = page
         self._first_seq = first
-        return BlockBuilder(self._way_to).add_all(events) if events else []
+        return self._built(events).blocks if events else []
+
+    def _built(self, events: list[Event]) -> BlockBuilder:
+        """The blocks of a page; pages come newest first. All that is before the end of an import was imported."""
+        builder, later = BlockBuilder(self._way_to), self._program
+        ends = ((n, event.fact.program) for n, event in enumerate(events) if isinstance(event.fact, SessionEnd))
+        for upto, program in reversed([*ends]):
+            if program:
+                self._program = builder.program = one_line(program, PROGRAM_CHARS)
+                builder.add_all(events[:upto])
+                events = events[upto:]
+                break
+        builder.program = later
+        builder.add_all(events)
+        return builder
 
     def _page(self, reading: "Reading", before: int | None = None) -> list[Event]:
         """Events back to the start of a turn: a call and its result stay on one page."""

@@ -132,7 +132,12 @@ def _own_actions(node: DOMNode) -> dict[str, int]:
     return {binding.action: position for position, binding in enumerate(bound) if isinstance(binding, Binding)}
 
 
-_PLACES: Final[Mapping[str, KeyScope]] = {"Prompt": "prompt", "Transcript": "chat", "Timeline": "timeline"}
+_PLACES: Final[Mapping[str, KeyScope]] = {
+    "Prompt": "prompt",
+    "Transcript": "chat",
+    "Timeline": "timeline",
+    "WorkStrip": "work",
+}
 DEFAULT_HELP: Final = next(command.key for command in COMMANDS if command.name == "help")
 _IDS: Final = {*(f"command.{command.name}" for command in COMMANDS), *(f"{row.where}.{row.name}" for row in KEYS)}
 

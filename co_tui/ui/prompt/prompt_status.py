@@ -173,9 +173,10 @@ class PromptStatus:
     def _hints(self, *, running: bool) -> Content:
         hints = [Content.styled(self._waited_for, "$warning")] if self._waited_for else []
         if running and not hints:
-            steer = self._way_to("steer")
+            steer, background = self._way_to("steer"), self._way_to("background")
             hints = [
                 *([_key("Esc", "stop")] if self._esc_stops() else []),
+                *([_key(background, "background")] if self._activity.runs_command and background[0] != "/" else []),
                 *([_key(steer, "adds" if self._waiting else "adds to this turn")] if steer else []),
             ]
         if self._pasting:

@@ -1,7 +1,8 @@
 """Timeline entries indexed by kind, so that filtering does not scan all of them."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from co_tui.events import (
     ApprovalDecided,
@@ -10,22 +11,35 @@ from co_tui.events import (
     CompactionStart,
     CompactionUndone,
     Event,
+    Message,
+    ModeChange,
     Rewind,
+    SessionError,
 )
 from co_tui.events.symbols import EntryKind
+from co_tui.session.state.session_state import seq_of
+from co_tui.settings.rules import ASK
 
 TimelineFilter: TypeAlias = EntryKind | str
 """What is shown: one kind of entries, or one of the two below."""
 MAIN: Final = "main entries"
-"""All but the quiet ones."""
+"""What matters: all but routine."""
 EVERYTHING: Final = "all entries"
+
+
+class Rearranged(NamedTuple):
+    """Which lists an event changed otherwise than by one more entry at the end."""
+
+    main: bool = False
+    others: bool = False
 
 
 class TimelineLog:
     """All entries in order, those shown without a filter, and those of each kind.
 
     A question about a call leaves as soon as it is answered: the answer is one entry that names the call. So does the
-    start of a compaction when it ends.
+    start of a compaction when it ends. Among the main entries a failed turn is one with its retries, and a mode is one
+    once a turn used it.
     """
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
@@ -39,14 +53,18 @@ class TimelineLog:
         self._started: dict[str, Event] = {}
         """The compaction under way, by its agent."""
         self._about: dict[int, str] = {}
+        self._retries = 0
+        """Of the failure that is the last main entry."""
+        self._mode_used = ASK
+        self._mode: Event | None = None
+        """The latest change of the mode that no turn has used yet."""
         for event in events:
             self.add(event)
 
-    def add(self, event: Event) -> bool:
-        """Add an event; returns whether an entry was removed: a question it answers, a start of which it is the end."""
+    def add(self, event: Event) -> Rearranged:
         entry = event.fact.entry()
         if entry is None:
-            return False
+            return Rearranged()
         match event.fact:
             case CompactionUndone(compaction_seq=seq):
                 self._undone.add(seq)
@@ -55,9 +73,40 @@ class TimelineLog:
         removed = self._answered(event) or self._ended(event)
         self._all.append(event)
         self._of_kind[entry.kind].append(event)
-        if not entry.is_quiet:
-            self._main.append(event)
-        return removed
+        return Rearranged(main=not entry.is_quiet and self._add_main(event), others=removed)
+
+    def _add_main(self, event: Event) -> bool:
+        """Add a main entry; whether that did more than to append it."""
+        match event.fact:
+            case ModeChange():
+                self._mode = event
+                return False
+            case Message():
+                used = self._use_mode()
+                self._main.append(event)
+                return used
+            case SessionError() if self._main and _is_same_failure(self._main[-1].fact, event.fact):
+                self._retries += 1
+                self._about[event.seq or 0] = f"\nafter {self._retries} {'retry' if self._retries == 1 else 'retries'}"
+                self._main[-1] = event
+                return True
+        self._retries = 0
+        self._main.append(event)
+        return False
+
+    def _use_mode(self) -> bool:
+        """A turn begins: show the change to its mode, if the turn before had another."""
+        changed, self._mode = self._mode, None
+        if changed is None or not isinstance(changed.fact, ModeChange) or changed.fact.to == self._mode_used:
+            return False
+        self._mode_used = changed.fact.to
+        self._main.insert(bisect_right(self._main, seq_of(changed), key=seq_of), changed)
+        return True
+
+    @property
+    def routine(self) -> int:
+        """How many entries are not among the main ones."""
+        return len(self._all) - len(self._main)
 
     def is_undone(self, event: Event) -> bool:
         """Whether a later entry undid this compaction, clearing or rewind, or went back before this compaction."""
@@ -89,7 +138,8 @@ class TimelineLog:
         return False
 
     def about(self, event: Event) -> str:
-        """The call that an answer is about, and its dangers on a second line; empty for other entries."""
+        """The call that an answer is about, and its dangers on a second line; of a failure, how often
+        it was tried again; empty for other entries."""
         return self._about.get(event.seq or 0, "")
 
     def of(self, shown: TimelineFilter) -> Sequence[Event]:
@@ -98,10 +148,20 @@ class TimelineLog:
         return self._all if shown == EVERYTHING else self._main
 
     def filter_after(self, shown: TimelineFilter) -> TimelineFilter:
-        """The next filter with entries of its own: each kind, then all, then the main ones."""
+        """The next filter with entries of its own: all, then each kind, then the main ones."""
         kinds = [kind for kind in EntryKind if self._of_kind[kind] and self._of_kind[kind] != self._main]
-        filters = [MAIN, *kinds, *([EVERYTHING] if len(self._all) > len(self._main) else [])]
+        filters = [MAIN, *([EVERYTHING] if self.routine else []), *kinds]
         return filters[(filters.index(shown) + 1) % len(filters)] if shown in filters else MAIN
+
+
+def _is_same_failure(before: object, error: SessionError) -> bool:
+    """Whether both are failures of one turn, or of one delegation in it."""
+    return (
+        isinstance(before, SessionError)
+        and not (before.is_warning or error.is_warning)
+        and (before.agent, before.where) == (error.agent, error.where)
+        and bool(error.where)
+    )
 
 
 def _remove_latest(entries: list[Event], event: Event) -> None:

@@ -91,8 +91,8 @@ class Timeline(SafeList):
         was_at_end = self._is_at_end
         at_newest = was_at_end and self.highlighted == len(self._drawn) - 1
         before, chosen = len(self._entries), self._index
-        removed = self._log.add(event)
-        if removed and self._filter != MAIN:
+        rearranged = self._log.add(event)
+        if rearranged.main if self._filter == MAIN else rearranged.others:
             self._draw_newest()
             if chosen is not None:
                 self._draw_and_go_to(min(chosen, len(self._entries) - 1))
@@ -159,7 +159,9 @@ class Timeline(SafeList):
         above, below = self._drawn.start, len(self._entries) - self._drawn.stop
         further = [f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count]
         self.border_title = Text(" · ".join(["Timeline", *further]))
-        self.border_subtitle = "" if self._filter == MAIN else Text(self._filter)
+        routine = self._log.routine if self._entries else 0
+        folded = f"{routine:,} routine hidden" if routine else ""
+        self.border_subtitle = Text(folded if self._filter == MAIN else self._filter)
 
     # Appearance
 
@@ -225,7 +227,7 @@ class Timeline(SafeList):
             self._draw_and_go_to(len(self._entries) - 1)
 
     def action_filter(self) -> None:
-        """Switch to the next filter: each kind, then all entries, then the main ones."""
+        """Switch to the next filter: all entries, then each kind, then the main ones."""
         self._filter = self._log.filter_after(self._filter)
         self._draw_newest()
         self.highlighted = len(self._drawn) - 1 if self._drawn else None

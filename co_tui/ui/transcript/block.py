@@ -42,7 +42,7 @@ class Block:
     first_of_reply: bool = False
     """Whether the speaker's name is shown above it."""
     speaker: str = ""
-    """The model that wrote it; empty if it is not known."""
+    """The model or program that wrote it; empty if it is not known."""
     tight: bool = False
     """Whether no empty line separates it from the block above."""
     interrupted: bool = False

@@ -19,11 +19,14 @@ from co_tui.events.tool_wording import (
     CUT_SHORT,
     DENIED,
     FAILED,
+    FAILED_LINES,
     INTERRUPTED,
     STEP_CURRENT,
     STEP_DONE,
+    TIMED_OUT,
     argument_lines,
     diff_of,
+    failed_part,
 )
 from co_tui.events.wording import counted
 from co_tui.late_pattern import late_pattern
@@ -132,12 +135,21 @@ def _foldable(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     if block.diff:
         body = _change(block, renderer, width - len(INDENT))
     elif block.folded:
-        return title
+        body = _failure(block, renderer, prose_width(width) - len(INDENT))
     elif block.kind == "tool":
         body = _opened_tool(block, renderer, width - len(INDENT))
     else:
         body = _clipped(block.text, renderer, prose_width(width) - len(INDENT), renderer.muted)
     return [*title, *(_prefixed(Segment(INDENT), line) for line in body)]
+
+
+def _failure(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
+    """Why a folded call failed; nothing for other blocks."""
+    if block.kind != "tool" or block.outcome or not _is_failure(block.status):
+        return []
+    said = failed_part(block.tool_name, block.result)
+    lines = renderer.plain(said, width, renderer.muted) if said else []
+    return lines[:FAILED_LINES] if block.status.startswith(FAILED) else lines[-FAILED_LINES:]
 
 
 def _change(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
@@ -188,11 +200,16 @@ def _shortened(status: str, room: int) -> str:
 def _ended(status: str, renderer: TextRenderer) -> Text:
     """The outcome, with failures highlighted."""
     end = status.partition(BETWEEN_FIGURES)[0]
-    if end.startswith(FAILED) or _WENT_WRONG.fullmatch(end):
+    if _is_failure(status):
         return Text(status, renderer.error)
     if changed := _CHANGED.fullmatch(status):
         return Text.assemble((changed[1], renderer.reply), (changed[2] or "", renderer.error))
     return Text(status, renderer.warning if end in (DENIED, INTERRUPTED, CUT_SHORT) else renderer.muted)
+
+
+def _is_failure(status: str) -> bool:
+    end = status.partition(BETWEEN_FIGURES)[0]
+    return end.startswith((FAILED, TIMED_OUT)) or _WENT_WRONG.fullmatch(end) is not None
 
 
 def _opened_tool(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:

@@ -79,6 +79,8 @@ class BlockBuilder:
     """Turns events into blocks, in order; tool results join the call they answer."""
 
     def __init__(self, shortcut_for: ShortcutFor = shortcut_for) -> None:
+        self.program = ""
+        """The program that wrote the replies added next, if they were imported."""
         self.blocks: list[Block] = []
         self._way_to = shortcut_for
         self.touched: list[Block] = []
@@ -87,6 +89,8 @@ class BlockBuilder:
         self._speaker = ""
         """The name of the model that was last asked."""
         self._open_calls: dict[str, Block] = {}
+        self._stopped: Block | None = None
+        """The note about a stopped turn that can be continued."""
         self._plan: Block | None = None
         """The plan's checklist in the current turn, updated in place."""
 
@@ -118,7 +122,8 @@ class BlockBuilder:
             case SessionError() if fact.retry_in_s is None:
                 self.note(self._error_text(fact), "note" if fact.is_warning else "error", event.seq or 0)
             case SessionInterrupted():
-                self.note(self._interruption(fact), "note", event.seq or 0)
+                note = self.note(self._interruption(fact), "note", event.seq or 0)
+                self._stopped = note if fact.is_stop else None
             case BackgroundNews():
                 self.note(fact.sentence(), "note", event.seq or 0)
             case CompactionComplete():
@@ -162,7 +167,19 @@ class BlockBuilder:
         for block in partial:
             block.interrupted = False
         self.touched += partial
-        return fact.sentence(has_partial_reply=bool(partial))
+        sentence = fact.sentence(has_partial_reply=bool(partial))
+        return f"{sentence} {self._continues}" if fact.is_stop else sentence
+
+    @property
+    def _continues(self) -> str:
+        return f"{self._way_to('continue')} continues, or type a correction."
+
+    def _end_stop(self) -> None:
+        """A stopped turn was continued or corrected: its note no longer says how."""
+        stopped, self._stopped = self._stopped, None
+        if stopped is not None:
+            stopped.text = stopped.text.removesuffix(f" {self._continues}")
+            self.touched.append(stopped)
 
     def plan(self, steps: Sequence[Json]) -> Block:
         """Show the plan as this turn's checklist, changed in place."""
@@ -203,6 +220,7 @@ class BlockBuilder:
 
     def user(self, text: str, time: str, status: str = "", seq: int = 0) -> Block:
         self._speaking, self._plan = False, None
+        self._end_stop()
         self._close_calls()
         return self._append(Block("user", inert(text), time=time, status=status, seq=seq))
 
@@ -257,8 +275,9 @@ class BlockBuilder:
 
     def part(self, kind: Kind, text: str, time: str = "", seq: int = 0) -> Block:
         """A part of the assistant's reply."""
+        self._end_stop()
         block = Block(kind, inert(text), time=time, folded=kind != "reply", first_of_reply=not self._speaking, seq=seq)
-        block.speaker = self._speaker
+        block.speaker = self.program or self._speaker
         self._speaking = True
         return self._append(block)
 
@@ -273,7 +292,7 @@ class BlockBuilder:
 
     def _reveal(self, block: Block) -> None:
         """Show a call that had no line."""
-        block.unseen, block.first_of_reply, block.speaker = False, not self._speaking, self._speaker
+        block.unseen, block.first_of_reply, block.speaker = False, not self._speaking, self.program or self._speaker
         self._speaking = True
         self._append(block)
 

@@ -7,8 +7,12 @@ import signal
 import stat
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import anyio
 import pytest
+from anyio.abc import Process
 
 from co_tui.events import BackgroundNews, ToolOutput
 from co_tui.events.stored_messages import note_source
@@ -16,8 +20,11 @@ from co_tui.paths import locate
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.processes.process_guard import ProcessGuard
 from co_tui.session.session import Session
-from co_tui.session.tools.command_watch import PIECE_BYTES, WaitedText
+from co_tui.session.tools.command_watch import PIECE_BYTES, CommandNews, WaitedText
+from co_tui.session.tools.kept_output import KeptStream
+from co_tui.session.tools.movable_command import MovableCommand
 from co_tui.session.turns.turn import Outcome
+from co_tui.store.store_errors import StoreError
 from tests.session.tools.test_commands import is_gone, runs
 from tests.support.approving import left
 from tests.support.command import CliCommand
@@ -253,3 +260,79 @@ def test_a_text_is_found_across_pieces_and_after_the_log_was_cut(tmp_path: Path)
     log.write_text("ready now")
     assert waited.found(), "its beginning was dropped"
     assert not WaitedText("", [log]).found()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_running_command_is_moved_to_the_background_and_the_call_returns(
+    folder: Path, home: Path, kind: str
+) -> None:
+    command = "echo first; echo bad >&2; touch file; until test -e go; do sleep 0.01; done; echo last; exit 3"
+    model = Working(("run_command", {"command": command}))
+    environment = working_in(folder, home, model, LET, command_sandbox=kind)
+    session = await Session.start(environment, "scripted")
+    turn = asyncio.create_task(session.submit("go"))
+    listener = session.events()
+    await asyncio.wait_for(heard_until(listener, "first"), PATIENCE_S)
+    (moved,) = await session.commands.move()
+    assert await turn is Outcome.DONE
+    (returned,) = model.returned
+    assert returned.startswith("[Moved to the background by the user") and moved.id in returned and "first" in returned
+    facts = [event.fact for event in session.state.timeline]
+    assert [fact.sentence() for fact in facts if isinstance(fact, BackgroundNews)] == [
+        f"Command moved to the background after {moved.seconds:,.0f} s: {command}"
+    ]
+    (running,) = session.commands.running()
+    assert running.id == moved.id and running.output == "first\nbad"
+    (folder / "go").touch()
+    await until(lambda: not session.commands.running())
+    model.steps = [("check_command", {"command_id": moved.id})]
+    await session.submit("how did it go?")
+    assert "[stdout]\nfirst\nlast\n\n[stderr]\nbad" in model.returned[-1] and "[exit code: 3]" in model.returned[-1]
+    await left(environment, session)
+
+
+async def test_a_moved_command_has_no_time_limit(tmp_path: Path) -> None:
+    movable, streams = MovableCommand("serve", ""), (KeptStream(tmp_path, ""), KeptStream(tmp_path, ""))
+    with movable.running(cast(Process, SimpleNamespace(pid=1)), streams), movable.limited(anyio.current_time() + 0.05):
+        await movable.move(tmp_path / "job")
+        await asyncio.sleep(0.1)
+    movable.end(0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_a_moved_command_ends_by_the_user_and_with_the_session(folder: Path, home: Path, kind: str) -> None:
+    steps = [("run_command", {"command": f"touch {name}; exec tail -f {folder}/{name}"}) for name in ("one", "two")]
+    model = Working(*steps)
+    environment = working_in(folder, home, model, LET, command_sandbox=kind)
+    session = await Session.start(environment, "scripted")
+    turn = asyncio.create_task(session.submit("go"))
+    for name in ("one", "two"):
+        await until(lambda name=name: runs(f"{folder}/{name}"))
+        await session.commands.move()
+    await turn
+    one, two = session.commands.background()
+    await session.commands.end(one.id)
+    assert not runs(f"{folder}/one") and session.commands.state(one.id).exit_code == 143
+    assert [each.id for each in session.commands.running()] == [two.id]
+    await left(environment, session)
+    assert not runs(f"{folder}/two")
+
+
+async def test_nothing_is_moved_if_it_cannot_be_logged(folder: Path, home: Path) -> None:
+    model = Working(("run_command", {"command": "touch file; until test -e go; do sleep 0.01; done"}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    turn = asyncio.create_task(session.submit("go"))
+    await until((folder / "file").exists)
+
+    async def full(_: CommandNews) -> None:
+        raise StoreError("The disk is full.")
+
+    session.commands.tell, tell = full, session.commands.tell
+    with pytest.raises(StoreError):
+        await session.commands.move()
+    assert not session.commands.background() and not turn.done()
+    session.commands.tell = tell
+    (folder / "go").touch()
+    assert await turn is Outcome.DONE and "Moved" not in model.returned[-1]
+    await left(environment, session)

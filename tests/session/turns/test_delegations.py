@@ -131,6 +131,26 @@ async def test_stopping_the_turn_stops_them_and_what_came_is_kept(home: Path) ->
     await ended(made, session, home)
 
 
+async def test_one_is_stopped_alone_and_the_turn_continues_with_the_others(home: Path) -> None:
+    wait = asyncio.Event()
+    model = Model(wait=wait)
+    made = environment(home, model)
+    session = await Session.start(made, "scripted")
+    turn = asyncio.create_task(session.submit("Look around"))
+    await until(lambda: len(model.requests) == 3)
+    session.stop_delegation("self 1")
+    await until(lambda: session.state.delegations["self 1"].status != "running")
+    wait.set()
+    assert await turn is Outcome.DONE
+    assert {agent: each.status for agent, each in session.state.delegations.items()} == {
+        "self 1": "stopped",
+        "self 2": "done",
+    }
+    last = whole(model.requests[-1])
+    assert "self 1 has not finished its task. The user stopped it." in last and "Report on beta." in last
+    await ended(made, session, home)
+
+
 async def test_its_own_steps_are_compressed_and_the_task_and_conversation_stay(home: Path) -> None:
     model = Model(tasks=("Look at alpha",), looks=40)
     made = environment(home, model, window=3_000, delegation_context="conversation")

@@ -153,7 +153,7 @@ async def test_a_refusal_can_say_why(home: Path, provider: Provider, written: li
         await until(pilot, lambda: app.controller.idle)
         assert written == [] and "denied: not this file" in screen_text(app)
         assert provider.requests[-1]["messages"][-1]["content"] == "The user denied it: not this file"
-        await pilot.press("ctrl+l", "f")
+        await pilot.press("ctrl+l", "f", "f")
         await until(pilot, lambda: "─ approvals ─" in screen_text(app) and "not this file" in screen_text(app))
         assert "✗ denied" in screen_text(app) and "asks to" not in screen_text(app), "the answered question is gone"
 

@@ -65,6 +65,27 @@ async def test_escape_interrupts_and_keeps_what_came(home: Path, provider: Provi
         assert "Fine." in screen_text(app)
 
 
+async def test_a_stopped_turn_reads_the_same_live_resumed_and_forked(home: Path, provider: Provider) -> None:
+    says = "Stopped. Partial reply kept. F9 continues, or type a correction."
+    provider.script = [Reply(text="word " * 300, delay_s=0.02, open_end=True), Reply(text="Fine.")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "talk\n")
+        await until(pilot, lambda: "word word" in transcript_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.controller.idle and says in transcript_text(app))
+        stopped = app.controller.session_id
+        partial = next(block.seq for block in app.chat.transcript.blocks if block.kind == "reply")
+    async with running(launch_for(home, provider, session_id=stopped)) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle and says in transcript_text(app))
+        app.run_command("fork", str(partial))
+        await until(pilot, lambda: app.controller.idle and app.controller.session_id != stopped)
+        await until(pilot, lambda: says in transcript_text(app))
+        assert "interrupted" not in transcript_text(app)
+        await ask(app, pilot, "go on")
+        assert "Stopped. Partial reply kept." in transcript_text(app), "it is what happened"
+        assert "F9 continues" not in transcript_text(app), "another prompt was sent"
+
+
 async def test_a_prompt_sent_meanwhile_waits_and_says_so(home: Path, provider: Provider) -> None:
     shown = threading.Event()
     provider.script = [Reply(text="first answer", until=shown), Reply(text="second answer")]

@@ -195,10 +195,13 @@ def test_an_interruption_is_reported_once() -> None:
     assert builder.blocks[-1].interrupted
     builder.add(event(SessionInterrupted(what="interrupted by the user", outcome="kept what came")))
     partial, note = builder.blocks
-    assert not partial.interrupted and builder.touched == [partial] and note.text == "Stopped. Partial reply kept."
+    continues = "F9 continues, or type a correction."
+    assert not partial.interrupted and builder.touched == [partial]
+    assert note.text == f"Stopped. Partial reply kept. {continues}"
     builder.user("again", "12:00")
+    assert note.text == "Stopped. Partial reply kept."
     builder.add(event(SessionInterrupted(what="interrupted by the user", outcome="kept what came")))
-    assert builder.blocks[-1].text == "Stopped."
+    assert builder.blocks[-1].text == f"Stopped. {continues}"
 
 
 def test_writing_a_plan_has_no_line_unless_it_fails() -> None:

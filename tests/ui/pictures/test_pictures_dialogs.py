@@ -19,7 +19,6 @@ from co_tui.store.notes.board_text import Board, BoardChange, BoardEntry
 from co_tui.store.sqlite import log
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.approvals_screen import AddRuleScreen, ApprovalsScreen
-from co_tui.ui.approvals.background_commands import BackgroundCommandsScreen
 from co_tui.ui.dialogs.simple_dialogs import EditScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
 from co_tui.ui.memory.board_screen import BoardScreen
@@ -28,6 +27,7 @@ from co_tui.ui.models.login_screen import KeyScreen, LoginScreen, ProviderKey
 from co_tui.ui.prompt.queue_screen import QueueScreen
 from co_tui.ui.sessions import sessions_screen
 from co_tui.ui.settings.settings_screen import SettingsScreen
+from co_tui.ui.work.tasks_screen import TasksScreen, command_task
 from tests.support.pictures import SIZES, Pictures, Scene
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, screen_text, type_text, until
@@ -124,7 +124,8 @@ def queue(*waiting: WaitingPrompt) -> Screen[Any]:
 
 
 def running(*commands: BackgroundCommand) -> Screen[Any]:
-    return BackgroundCommandsScreen(SimpleNamespace(background=lambda: commands))  # type: ignore[arg-type] # as above
+    tasks = [command_task(each) for each in commands]
+    return TasksScreen(SimpleNamespace(), lambda: tasks)  # type: ignore[arg-type] # as above
 
 
 def approvals(*rules: StandingRule) -> Screen[Any]:

@@ -34,6 +34,7 @@ from co_tui.events import (
     PolicyChange,
     Recollection,
     Rewind,
+    SessionEnd,
     SessionError,
     SessionFork,
     SessionInterrupted,
@@ -47,11 +48,14 @@ from co_tui.events.symbols import EntryKind, EntryWeight
 from co_tui.events.wording import TROUBLES
 from co_tui.exchange.exporters.story import exported_event
 from co_tui.ui.control.stored_transcript import StoredTranscript
+from co_tui.ui.text.text_rendering import TextRenderer
+from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.timeline.detail_screen import EventScreen
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
 from co_tui.ui.timeline.timeline_log import EVERYTHING, MAIN, TimelineLog
 from co_tui.ui.timeline.timeline_widget import MAX_DRAWN, PAGE, Timeline
 from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.block_lines import head_of
 from co_tui.ui.transcript.marked_blocks import event_at, index_of_event
 from tests.support.events import any_fact
 from tests.support.provider import Provider, Reply
@@ -163,11 +167,73 @@ def test_one_kind_after_the_other_is_shown_and_the_empty_ones_are_passed_over() 
         seen.append((shown, [each.seq for each in log.of(shown)]))
         shown = log.filter_after(shown)
     assert seen == [
+        (EVERYTHING, [1, 2, 3, 5]),
         (EntryKind.TURN, [1, 3]),
         (EntryKind.COMPACTION, [2]),
         (EntryKind.MEMORY, [5]),
-        (EVERYTHING, [1, 2, 3, 5]),
     ]
+
+
+def turn_event(seq: int) -> Event:
+    return event(seq, Message(turn=seq, message={"kind": "request", "parts": []}))
+
+
+def failure(seq: int, *, retried: bool, where: str = "turn 1", agent: str = "") -> Event:
+    delay, outcome = (2.0, "trying again") if retried else (None, "gave up; you can continue")
+    what = "The server failed."
+    return event(
+        seq, SessionError(what=what, where=where, outcome=outcome, kind="server", retry_in_s=delay, agent=agent)
+    )
+
+
+def shown_rows(log: TimelineLog) -> list[str]:
+    return [timeline_row(each, 60, about=log.about(each)).plain for each in log.of(MAIN)]
+
+
+def test_a_failed_turn_is_one_entry_with_its_retries() -> None:
+    log = TimelineLog([turn_event(1), *(failure(n, retried=True) for n in (2, 3, 4)), failure(5, retried=False)])
+    log.add(failure(6, retried=False))  # tried again by the user
+    assert [each.seq for each in log.of(MAIN)] == [1, 6]
+    assert "✗ provider failed after 4 retries gave up" in " ".join(shown_rows(log)[1].split())
+    assert (
+        [each.seq for each in log.of(EVERYTHING)]
+        == [1, 2, 3, 4, 5, 6]
+        == [
+            1,
+            *(each.seq or 0 for each in log.of(EntryKind.TROUBLE)),
+        ]
+    )
+    log.add(failure(7, retried=True, where="turn 1", agent="self 1"))
+    log.add(turn_event(8))
+    log.add(failure(9, retried=False, where="turn 8"))
+    log.add(failure(10, retried=False, where="turn 9"))
+    assert [each.seq for each in log.of(MAIN)] == [1, 6, 7, 8, 9, 10], "another's, and another turn's, are their own"
+    assert "after" not in shown_rows(log)[-1]
+
+
+def test_a_mode_is_an_entry_once_a_turn_used_it() -> None:
+    modes = ("edits", "plan", "auto", "edits")
+    log = TimelineLog(event(n, ModeChange(from_="", to=mode)) for n, mode in enumerate(modes, 1))
+    assert not log.of(MAIN)
+    log.add(event(5, COMPACTED))
+    assert log.add(turn_event(6)).main, "more changed than its end"
+    assert [each.seq for each in log.of(MAIN)] == [4, 5, 6], "in the order of the log"
+    log.add(event(7, ModeChange(from_="edits", to="plan")))
+    log.add(event(8, ModeChange(from_="plan", to="edits")))
+    assert not log.add(turn_event(9)).main
+    assert [each.seq for each in log.of(MAIN)] == [4, 5, 6, 9] and log.routine == 5
+
+
+async def test_routine_is_counted_and_the_filter_shows_it(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        timeline = app.chat.query_one(Timeline)
+        assert not timeline.border_subtitle
+        timeline.show([turn_event(1), event(2, MemoryWritten(what="memory")), failure(3, retried=True)])
+        timeline.add(failure(4, retried=False))
+        await until(pilot, lambda: "2 routine hidden" in screen_text(app))
+        assert "after 1 retry" in screen_text(app) and timeline.option_count == 2
+        await pilot.press("ctrl+l", "f")
+        await until(pilot, lambda: "all entries" in screen_text(app) and timeline.option_count == 4)
 
 
 WORTH_AN_ENTRY = (
@@ -279,9 +345,9 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(hom
         assert "question 0" in screen_text(app), "the entry it came from"
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
-        await pilot.press("f")
+        await pilot.press("f", "f")
         await until(pilot, lambda: "─ session ─" in screen_text(app) and "session started" in screen_text(app))
-        await pilot.press("f")
+        await pilot.press("f", "f")
         await until(pilot, lambda: "─ all entries ─" in screen_text(app) and "question 2" in screen_text(app))
 
         # The filter stays when one comes back.
@@ -332,6 +398,21 @@ def test_an_entry_far_back_brings_its_part_of_the_chat(home: Path) -> None:
     assert [block.seq for block in blocks] == sorted(block.seq for block in blocks)
     assert stored.back_to(600) == [], "it is there already"
     assert event_at([*blocks, Block("note", "ours")], len(blocks)) == blocks[-1].seq
+    store.close()
+
+
+def test_imported_replies_carry_the_name_of_their_program(home: Path) -> None:
+    store = store_in(home)
+    said = [event_of("user-prompt", n) if n % 2 else event_of("text", n) for n in range(1, 301)]
+    imported = [SessionStart(model="m"), *said[:200], SessionEnd(reason="imported from Codex")]
+    store.writing().append("long", [*imported, *said[200:]]).result()
+    stored = StoredTranscript(store, "long")
+    newest = stored.newest()
+    blocks = [*stored.back_to(1), *newest.blocks]
+    replies = [block.speaker for block in blocks if block.kind == "reply"]
+    assert replies == ["Codex"] * 100 + [""] * 50 and newest.program == "", "what follows is our own"
+    reply = next(block for block in blocks if block.speaker)
+    assert "Codex" in head_of(reply, TextRenderer(palette_of(DARK)), 80)[0].text
     store.close()
 
 

@@ -39,6 +39,7 @@ from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.tools.after_edit import note_written
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, content_digest
+from co_tui.session.tools.movable_command import MOVABLE
 from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
 
 COMMAND_ENVIRONMENT: Final = {
@@ -139,8 +140,12 @@ class _Followed(LocalWorkspaceBackend):
         stderr_buffer: bytearray,
         absolute_deadline: float | None,
     ) -> int:
+        movable = MOVABLE.get()
         async with self._commands.collecting(process, stdout_buffer, stderr_buffer) as tapped:
-            return await super()._wait_and_collect_output(tapped, stdout_buffer, stderr_buffer, absolute_deadline)
+            if movable is None:
+                return await super()._wait_and_collect_output(tapped, stdout_buffer, stderr_buffer, absolute_deadline)
+            with movable.limited(absolute_deadline):
+                return await super()._wait_and_collect_output(tapped, stdout_buffer, stderr_buffer, None)
 
 
 class SandboxedFolder(BubblewrapWorkspace):

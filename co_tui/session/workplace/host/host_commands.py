@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -100,11 +100,12 @@ class HostCommands(RunningCommands):
                     return
             await asyncio.sleep(LOOK_S)
 
-    def background(self) -> list[BackgroundCommand]:
-        return [
-            self._states[command_id]._replace(seconds=time.monotonic() - started.began)
-            for command_id, started in self._started.items()
-        ]
+    def state(self, command_id: str) -> BackgroundCommand:
+        return self._states[command_id]._replace(seconds=time.monotonic() - self._started[command_id].began)
+
+    async def move(self) -> Sequence[BackgroundCommand]:
+        """Those that run there end with their call."""
+        return ()
 
     async def end(self, command_id: str, *, by_user: bool = True) -> None:
         if command_id in self._started:

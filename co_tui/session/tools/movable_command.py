@@ -1,0 +1,164 @@
+"""A command that a call waits for, and that the user can move to the background."""
+
+import asyncio
+import json
+import math
+import os
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from pathlib import Path
+from time import monotonic
+from typing import Any, Final, NamedTuple, TypeVar
+
+import anyio
+from anyio.abc import Process
+
+from co_tui.events.tool_wording import MOVED_TO_BACKGROUND
+from co_tui.session.processes.command_files import LOGS, STATUS
+from co_tui.session.processes.printed_output import PRINTED
+from co_tui.session.run_to_completion import run_to_completion
+from co_tui.session.tools.command_watch import OUTPUT_CHARS, BackgroundCommand
+from co_tui.session.tools.kept_output import MOST_KEPT_BYTES, KeptStream
+
+T = TypeVar("T")
+HANDLE: Final = "handle"
+"""The file from which the harness's tools know a background command."""
+STATUS_CHARS: Final = 60
+"""Of the status file: the exit code is written over it, so that it is never half a text."""
+MOVABLE: "ContextVar[MovableCommand | None]" = ContextVar("the command that a call waits for", default=None)
+
+
+class _Files(NamedTuple):
+    """The open files of a moved command. Opened once: a command can write to their folder, and leave links there."""
+
+    logs: tuple[int, ...]
+    status: int
+
+
+class MovableCommand:
+    """The command of one call. Once moved it has no time limit, and what it prints goes to the files of a background
+    command."""
+
+    def __init__(self, command: str, agent: str) -> None:
+        self.command, self.agent = command, agent
+        self.began = monotonic()
+        self.moved: asyncio.Future[BackgroundCommand] = asyncio.get_running_loop().create_future()
+        """Done once it runs in the background."""
+        self.process: Process | None = None
+        """Set while it runs."""
+        self.task: asyncio.Task[Any] | None = None
+        self._streams: tuple[KeptStream, ...] = ()
+        self._files: _Files | None = None
+        self._limit: anyio.CancelScope | None = None
+        self._writing = asyncio.Lock()
+
+    @property
+    def is_moved(self) -> bool:
+        return self.moved.done()
+
+    async def result(self, work: Coroutine[Any, Any, T]) -> T | str:
+        """What the call returns: the result of the work that runs it; once it is moved, a sentence that says so."""
+        context = copy_context()
+        context.run(MOVABLE.set, self)
+        self.task = task = asyncio.create_task(work, context=context)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        ends: set[asyncio.Future[Any]] = {task, self.moved}
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            if not self.is_moved:
+                task.cancel()
+                await run_to_completion(_ended(task))
+            raise
+        if self.is_moved:
+            return _sentence(self.moved.result())
+        PRINTED.set(context[PRINTED] if PRINTED in context else PRINTED.get())
+        return task.result()
+
+    @contextmanager
+    def running(self, process: Process, streams: tuple[KeptStream, ...]) -> Iterator[None]:
+        """While its process runs, it can be moved."""
+        self.process, self._streams = process, streams
+        try:
+            yield
+        finally:
+            self.process = None
+
+    @contextmanager
+    def limited(self, deadline: float | None) -> Iterator[None]:
+        """Raises `TimeoutError` at the deadline, unless it is moved before."""
+        with anyio.fail_after(None if deadline is None else deadline - anyio.current_time()) as self._limit:
+            yield
+
+    async def take(self, stream: int, piece: bytes) -> None:
+        """Keep what it printed."""
+        async with self._writing:
+            if self._files is None:
+                await self._streams[stream].take(piece)
+            else:
+                await asyncio.to_thread(_append, self._files.logs[stream], piece)
+
+    async def move(self, job: Path) -> None:
+        """Write to a new folder from now on, as a background command does. Raises OSError."""
+        assert self.process is not None
+        async with self._writing:
+            self._files = await asyncio.to_thread(_begin_files, job, self.process.pid, self._streams)
+            for stream in self._streams:
+                stream.discard("the command runs in the background")
+        if self._limit is not None:
+            self._limit.deadline = math.inf
+
+    def end(self, code: int | None) -> None:
+        """A moved command has ended; without a code it was killed."""
+        if self._files is not None:
+            if code is not None:
+                os.pwrite(self._files.status, _status(128 - code if code < 0 else code), 0)
+            for each in (*self._files.logs, self._files.status):
+                os.close(each)
+
+
+def _sentence(state: BackgroundCommand) -> str:
+    """What the model gets as the result of the call."""
+    output = state.output[-OUTPUT_CHARS:]
+    said = f"Its output so far ends with:\n{output}" if output.strip() else "It has printed nothing yet."
+    return (
+        f"[{MOVED_TO_BACKGROUND} by the user after {state.seconds:,.0f} s. It still runs, without a time limit.]\n"
+        f"ID: {state.id}\n"
+        "check_command reads its output, stop_command stops it. You get a note when it ends.\n"
+        f"{said}"
+    )
+
+
+async def _ended(task: asyncio.Task[Any]) -> None:
+    await asyncio.wait({task})
+
+
+def _begin_files(job: Path, pid: int, streams: tuple[KeptStream, ...]) -> _Files:
+    job.mkdir(mode=0o700)
+    folder = os.open(job, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        logs = tuple(_new(folder, name) for name in LOGS)
+        for log, stream in zip(logs, streams, strict=True):
+            stream.copy_to(log)
+        status, handle = (_new(folder, name) for name in (STATUS, HANDLE))
+        os.write(status, _status(None))
+        os.write(handle, f"{pid} {pid}\n".encode())
+        os.close(handle)
+    finally:
+        os.close(folder)
+    return _Files(logs, status)
+
+
+def _new(folder: int, name: str) -> int:
+    return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+
+
+def _status(code: int | None) -> bytes:
+    return json.dumps({"exit_code": code}).ljust(STATUS_CHARS).encode()
+
+
+def _append(log: int, piece: bytes) -> None:
+    """Write it, unless the log is full."""
+    if os.fstat(log).st_size + len(piece) <= MOST_KEPT_BYTES:
+        os.write(log, piece)

@@ -1,0 +1,1 @@
+"""What runs in the background, what was delegated, and the plan."""
