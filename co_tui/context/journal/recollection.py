@@ -19,9 +19,7 @@ COMMON: Final = 100
 """A word in more names than this is ignored."""
 MOST_NAMES: Final = 150
 NAMES_A_MESSAGE: Final = 200
-RECOLLECTED_FROM_EARLIER: Final = (
-    "[Recollected: said earlier in this conversation, word for word, and bearing on what is at hand]"
-)
+RECOLLECTED_FROM_EARLIER: Final = "[Recollected: said earlier in this conversation, word for word, and relevant now]"
 
 
 def newest_messages(live: Sequence[ModelMessage]) -> int:

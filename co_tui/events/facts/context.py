@@ -110,10 +110,10 @@ class Recollection(Logged):
         return self.ENTRY if self.note else None
 
     def timeline_text(self) -> str:
-        return f"recollected\n{counted(self.lines, 'line')} restored" if self.note else ""
+        return f"brought back\n{counted(self.lines, 'line')}" if self.note else ""
 
     def export_entry(self) -> ExportEntry | None:
-        return ExportEntry(f"{counted(self.lines, 'line')} restored to the context") if self.note else None
+        return ExportEntry(f"{counted(self.lines, 'line')} brought back into the context") if self.note else None
 
 
 class ArtifactStored(Occurrence):

@@ -13,7 +13,7 @@ from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.compact.summary_checks import objection
 from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts, packed
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text, with_estimated_usage
-from co_tui.events.model_names import EXAMPLE_MODEL
+from co_tui.events.model_names import EXAMPLE_MODEL, model_name
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallback_summary, grown_journal, with_story
 from co_tui.session.history.learned_limits import Limits
@@ -182,7 +182,7 @@ class _Attempts:
             objection, text, request.held_tokens, source, request.ratio, request.most_tokens
         )
         if wrong:
-            return await self._fall_back(f"the summary by {self.model.name} was rejected: {wrong}")
+            return await self._fall_back(f"{model_name(self.model.name)}'s summary rejected: {wrong}")
         summary = await asyncio.to_thread(with_story, request, text)
         return replace(summary, by=self.model.name, title=title)
 

@@ -29,10 +29,10 @@ class Kind(StrEnum):
     TOOL_RESULT = "tool result"
     DELEGATION = "delegation"
     SUMMARY = "summary"
-    UNDER_WAY = "in progress"
+    UNDER_WAY = "work state"
     COMMAND = "command"
     NOTE = "note"
-    RECOLLECTED = "recollected"
+    RECOLLECTED = "brought back"
 
 
 class Fate(StrEnum):
@@ -42,7 +42,7 @@ class Fate(StrEnum):
     TRIMMED = "trimmed"
     ARCHIVED = "archived"
     TO_BE_SUMMARISED = "to be summarised"
-    RECOLLECTED = "recollected"
+    RECOLLECTED = "brought back"
     PINNED = "pinned"
 
 

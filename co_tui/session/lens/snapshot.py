@@ -185,7 +185,7 @@ def _rows(source: LensSource, governor: Governor, following: NextRequest, fates:
 
 
 def _recollected(state: SessionState) -> str:
-    """What was recollected, and from where."""
+    """What was brought back, and from where."""
     fact = state.recollection
     if fact is None:
         return ""
@@ -193,7 +193,7 @@ def _recollected(state: SessionState) -> str:
     said = [entry for ref in fact.sources if (entry := state.entry(ref)) is not None]
     turns = ", ".join(dict.fromkeys(str(entry.turn) for entry in said if entry.turn)) or "–"
     where = f" From turn {turns}: event {', '.join(str(entry.seq) for entry in said)}." if said else ""
-    return f"{lines} restored as relevant to the message above.{where}"
+    return f"{lines} brought back as relevant to the message above.{where}"
 
 
 def _with_tokens(source: LensSource, reading: Reading, rows: Sequence[LensMessage], meter: Meter) -> list[LensMessage]:

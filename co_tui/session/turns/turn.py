@@ -293,7 +293,7 @@ class Turn(GovernedRun):
             message = Message(turn=self._number, message=partial, interrupted=True)
             await self._recorder.record_said(message, ends_draft=True)
         await self._close(())
-        error = self._attempts.error(given_up.failure, given_up.attempt, "gave up; you can continue")
+        error = self._attempts.error(given_up.failure, given_up.attempt, "the turn ended; it can be tried again")
         await self._recorder.record(error)
         return Outcome.FAILED
 

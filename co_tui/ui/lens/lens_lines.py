@@ -35,7 +35,7 @@ _FATES: Final = {
     Fate.TRIMMED: _Shown("✂", "trimmed", "smaller"),
     Fate.ARCHIVED: _Shown("▤", "archived", "smaller"),
     Fate.TO_BE_SUMMARISED: _Shown(COMPACTED_SYMBOL, "next to go", "going"),
-    Fate.RECOLLECTED: _Shown("↩", "restored", "back"),
+    Fate.RECOLLECTED: _Shown("↩", "back", "back"),
     Fate.PINNED: _Shown("◉", "pinned", "pinned"),
 }
 _LONG_FATE, _SHORT_FATE = max(map(len, Fate)) + 4, max(len(each.short) for each in _FATES.values()) + 4
@@ -89,28 +89,29 @@ class _Column(NamedTuple):
     width: int
 
 
-_COLUMNS: Final = (
-    _Column("shortened", 11),
-    _Column("summarised", 12),
-    _Column("left out", 10),
-    _Column("then tokens", 13),
-)
-_NARROW_COLUMNS: Final = (_Column("less", 5), _Column("summed", 7), _Column("out", 5), _Column("then", 9))
-_NAME_WIDTH, _TOKENS_WIDTH, _SHARE_WIDTH = 11, 9, 6
-_NARROW: Final = 74
+def _headed(*columns: tuple[str, int]) -> tuple[_Column, ...]:
+    return tuple(_Column(*each) for each in columns)
+
+
+_NAME_WIDTH, _TOKENS_WIDTH = 11, 9
+_COLUMNS: Final = {
+    95: _headed(("% of window", 13), ("shortened", 11), ("summarised", 12), ("left out", 10), ("after compaction", 18)),
+    74: _headed(("full", 6), ("shortened", 11), ("summarised", 12), ("left out", 10), ("compacted", 13)),
+    0: _headed(("full", 6), ("less", 5), ("summed", 7), ("out", 5), ("after", 9)),
+}
+"""By the width they need."""
 
 
 def _columns(width: int) -> tuple[_Column, ...]:
-    return _COLUMNS if width >= _NARROW else _NARROW_COLUMNS
+    return next(columns for least, columns in _COLUMNS.items() if width >= least)
 
 
 def policy_head(width: int, style_of: StyleOf) -> Text:
     """The column headings of the policies."""
     bars = BAR + 1 if width >= WIDE else 0
-    start = f"{'':{_NAME_WIDTH + 2}}{'tokens':>{_TOKENS_WIDTH}}{'':{bars}}{'full':>{_SHARE_WIDTH}}"
-    line = Text(
-        start + "".join(f"{each.name:>{each.width}}" for each in _columns(width)), style_of("muted"), no_wrap=True
-    )
+    start = f"{'':{_NAME_WIDTH + 2}}{'tokens':>{_TOKENS_WIDTH}}{'':{bars}}"
+    named = "".join(f"{each.name:>{each.width}}" for each in _columns(width))
+    line = Text(start + named, style_of("muted"), no_wrap=True)
     line.truncate(width, overflow="ellipsis")
     return line
 
@@ -126,9 +127,10 @@ def policy_line(name: str, seen: PolicyOutlook | None, own: str, width: int, sty
     line.append(f"{reading.current_tokens:>{_TOKENS_WIDTH},}")
     if width >= WIDE:
         line.append(f" {bar(reading.current_tokens, reading.window.tokens)}", style_of("bar"))
-    line.append(f"{percent(reading.share):>{_SHARE_WIDTH}}", style_of("muted"))
+    share, *columns = _columns(width)
+    line.append(f"{percent(reading.share):>{share.width}}", style_of("muted"))
     counts = (seen.smaller, seen.summarised, seen.left_out, seen.compacted_tokens or 0)
-    for column, count, style in zip(_columns(width), counts, ("smaller", "going", "smaller", "text"), strict=True):
+    for column, count, style in zip(columns, counts, ("smaller", "going", "smaller", "text"), strict=True):
         line.append(f"{f'{count:,}' if count else '–':>{column.width}}", style_of(style if count else "muted"))
     return line
 

@@ -160,7 +160,7 @@ class Timeline(SafeList):
         further = [f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count]
         self.border_title = Text(" · ".join(["Timeline", *further]))
         routine = self._log.routine if self._entries else 0
-        folded = f"{routine:,} routine hidden" if routine else ""
+        folded = f"{routine:,} routine entries hidden" if routine else ""
         self.border_subtitle = Text(folded if self._filter == MAIN else self._filter)
 
     # Appearance

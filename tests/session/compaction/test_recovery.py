@@ -92,7 +92,7 @@ async def test_each_refusal_brings_the_next_layer(home: Path, provider: Provider
         steps = [number for outcome in told for number, layer in enumerate(LAYERS) if layer in outcome]
         assert steps == sorted(steps) and steps[0] == 0 and len(steps) == min(refusals, 4)
         if refusals == 8:
-            assert outcome is Outcome.FAILED and told[-1].startswith("gave up") and steps[-1] == 3
+            assert outcome is Outcome.FAILED and told[-1].startswith("the turn ended") and steps[-1] == 3
         else:
             assert outcome is Outcome.DONE
             assert "can you hear me?" in json.dumps(provider.requests[-1]["messages"])

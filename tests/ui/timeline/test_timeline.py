@@ -179,7 +179,7 @@ def turn_event(seq: int) -> Event:
 
 
 def failure(seq: int, *, retried: bool, where: str = "turn 1", agent: str = "") -> Event:
-    delay, outcome = (2.0, "trying again") if retried else (None, "gave up; you can continue")
+    delay, outcome = (2.0, "trying again") if retried else (None, "the turn ended; it can be tried again")
     what = "The server failed."
     return event(
         seq, SessionError(what=what, where=where, outcome=outcome, kind="server", retry_in_s=delay, agent=agent)
@@ -194,7 +194,7 @@ def test_a_failed_turn_is_one_entry_with_its_retries() -> None:
     log = TimelineLog([turn_event(1), *(failure(n, retried=True) for n in (2, 3, 4)), failure(5, retried=False)])
     log.add(failure(6, retried=False))  # tried again by the user
     assert [each.seq for each in log.of(MAIN)] == [1, 6]
-    assert "✗ provider failed after 4 retries gave up" in " ".join(shown_rows(log)[1].split())
+    assert "✗ server error after 4 retries the turn ended" in " ".join(shown_rows(log)[1].split())
     assert (
         [each.seq for each in log.of(EVERYTHING)]
         == [1, 2, 3, 4, 5, 6]
@@ -230,7 +230,7 @@ async def test_routine_is_counted_and_the_filter_shows_it(home: Path, provider: 
         assert not timeline.border_subtitle
         timeline.show([turn_event(1), event(2, MemoryWritten(what="memory")), failure(3, retried=True)])
         timeline.add(failure(4, retried=False))
-        await until(pilot, lambda: "2 routine hidden" in screen_text(app))
+        await until(pilot, lambda: "2 routine entries hidden" in screen_text(app))
         assert "after 1 retry" in screen_text(app) and timeline.option_count == 2
         await pilot.press("ctrl+l", "f")
         await until(pilot, lambda: "all entries" in screen_text(app) and timeline.option_count == 4)
