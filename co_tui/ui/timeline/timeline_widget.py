@@ -7,6 +7,7 @@ from typing import ClassVar
 from rich.style import Style
 from rich.text import Text
 from textual.binding import BindingType
+from textual.content import Content
 from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
@@ -161,7 +162,7 @@ class Timeline(SafeList):
         self.border_title = Text(" · ".join(["Timeline", *further]))
         routine = self._log.routine if self._entries else 0
         folded = f"{routine:,} routine entries hidden" if routine else ""
-        self.border_subtitle = Text(folded if self._filter == MAIN else self._filter)
+        self.border_subtitle = Content.styled(folded, "$muted") if self._filter == MAIN else Text(self._filter)
 
     # Appearance
 

@@ -88,12 +88,12 @@ def at_once(app: CoTui, keys: Sequence[str]) -> None:
 async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
     """The prompt's text after a burst."""
     seen: list[str] = []
-    at_once(app, [*keys, "ctrl+b"])  # bound to nothing: it only comes last
+    at_once(app, [*keys, "ctrl+n"])  # bound to nothing: it only comes last
     arrived = asyncio.Event()
     original = app.chat.prompt._handle_key
 
     async def took(key: str) -> bool:
-        if key == "ctrl+b":
+        if key == "ctrl+n":
             seen.append(app.chat.prompt.text)
             arrived.set()
             return True
