@@ -78,8 +78,8 @@ class TimelineLog:
     def _add_main(self, event: Event) -> bool:
         """Add a main entry; whether that did more than to append it."""
         match event.fact:
-            case ModeChange():
-                self._mode = event
+            case ModeChange(to=mode):
+                self._mode = event if mode else None  # the mode of another user says nothing here
                 return False
             case Message():
                 used = self._use_mode()

@@ -222,6 +222,9 @@ def test_a_mode_is_an_entry_once_a_turn_used_it() -> None:
     log.add(event(8, ModeChange(from_="plan", to="edits")))
     assert not log.add(turn_event(9)).main
     assert [each.seq for each in log.of(MAIN)] == [4, 5, 6, 9] and log.routine == 5
+    log.add(event(10, ModeChange(from_="", to="")))
+    log.add(turn_event(11))
+    assert log.of(MAIN)[-1].seq == 11 and log.routine == 6, "an imported mode is not named"
 
 
 async def test_routine_is_counted_and_the_filter_shows_it(home: Path, provider: Provider) -> None:
