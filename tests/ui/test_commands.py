@@ -124,9 +124,9 @@ async def test_the_palette_has_the_same_commands_and_hears_what_is_typed_with_it
 
 
 def test_the_palette_puts_the_likeliest_command_first() -> None:
-    assert [command.name for command in found_commands("com")][:2] == ["compact", "commands"]
-    assert found_commands("/thm")[0].name == "theme"
-    assert found_commands("older messages")[0].name == "compact"
+    assert [found.command.name for found in found_commands("com")][:2] == ["compact", "commands"]
+    assert found_commands("/thm")[0].command.name == "theme"
+    assert found_commands("older messages")[0].command.name == "compact"
     assert len(found_commands("")) == len(COMMANDS) and not found_commands("qxq")
 
 

@@ -32,7 +32,12 @@ def configured(home: Path, text: str) -> None:
 
 @pytest.mark.parametrize("word", [word for word in EXPECTED if word != "rebind"])
 def test_the_palette_finds_a_command(word: str) -> None:
-    assert EXPECTED[word][0] in {command.slash for command in found_commands(word)}
+    assert EXPECTED[word][0] in {found.command.slash for found in found_commands(word)}
+
+
+def test_what_has_the_word_itself_comes_first_and_a_command_is_found_by_its_whole_name() -> None:
+    found = [each.command.name for each in found_commands("permission")]
+    assert found[0] == "approvals" and "mode" in found and "model" not in found
 
 
 @pytest.mark.parametrize("word", EXPECTED)

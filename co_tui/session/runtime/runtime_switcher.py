@@ -32,7 +32,8 @@ class WindowTooSmall(Exception):
         window = f"the window of {model} only {window_tokens:,}"
         if tokens <= window_tokens:
             window = f"{model} may count more, and its window is {window_tokens:,}"
-        super().__init__(f"The context has {tokens:,} tokens; {window}. Compact first.")
+        self.what = f"The context has {tokens:,} tokens; {window}."
+        super().__init__(f"{self.what} Compact first.")
 
 
 class RuntimeSwitcher:

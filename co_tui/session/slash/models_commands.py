@@ -28,7 +28,7 @@ async def switch_model(host: CommandHost, name: str, *, compact: bool = False) -
     except KeyMissing:
         raise
     except WindowTooSmall as small:
-        if await host.confirm(f"{small} Compact now, then switch?"):
+        if await host.confirm(f"{small.what} Compact it now, and use this model?"):
             await switch_model(host, name, compact=True)
     except (ModelUnusable, CompactionRefused) as error:
         host.show_busy()

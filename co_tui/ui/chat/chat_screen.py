@@ -153,6 +153,11 @@ class ChatScreen(ChatRequests):
                 self.mount(TooSmall(SMALLEST))
             else:
                 self.query("TooSmall").remove()
+        self._fit_work()
+
+    def _fit_work(self) -> None:
+        if self._late is not None:
+            self._late.work.fit(is_asked=self.questions.is_any)
 
     # Showing the session
 
@@ -367,12 +372,14 @@ class ChatScreen(ChatRequests):
 
     def show_question(self, panel: "QuestionPanel", *, turn_waits: bool = True) -> None:
         self.questions.show(panel)
+        self._fit_work()
         if turn_waits:
             self.status.show_asking(True)
             self._host.alert("waiting for your answer")
 
     def end_question(self, panel: "QuestionPanel") -> None:
         self.questions.end(panel)
+        self._fit_work()
         self.status.show_asking(False)
 
     # For commands

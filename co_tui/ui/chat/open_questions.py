@@ -67,6 +67,10 @@ class Questions:
         return next((panel for panel in self._panels if panel.has_focus), None)
 
     @property
+    def is_any(self) -> bool:
+        return bool(self._panels)
+
+    @property
     def takes_escape(self) -> bool:
         """Whether a question or its field has the focus, or may get it in a moment."""
         return self._arrives or any(panel.has_focus_within for panel in self._panels)

@@ -1,6 +1,6 @@
 """The command palette: search commands by name or description; settings and approval rules, too."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar, Final, NamedTuple
 
@@ -26,6 +26,8 @@ from co_tui.ui.widgets.safe_list import SafeList
 
 NAME_COLUMNS: Final = max(len(command.slash) for command in COMMANDS) + 2
 FURTHER_COLUMNS: Final = 30
+OTHER_WORDS_RANK: Final = 3.0
+"""Of a command that has none of the typed words itself."""
 NO_MATCH: Final = "No matching command, setting or rule."
 
 
@@ -40,22 +42,29 @@ class FurtherEntry(NamedTuple):
     searched: str
 
 
-def found_commands(typed: str, own: Sequence[SlashCommand] = ()) -> Sequence[SlashCommand]:
+class RankedCommand(NamedTuple):
+    """A command that was found, and how well it fits: the lower, the better."""
+
+    rank: float
+    command: SlashCommand
+
+
+def found_commands(typed: str, own: Sequence[SlashCommand] = ()) -> Sequence[RankedCommand]:
     """Best match first: by prefix of the name, by fuzzy name, by words of the description, then by other words."""
     wanted = typed.strip().lower().removeprefix("/")
     matcher, words = Matcher(wanted), wanted.split()
 
     def rank(command: SlashCommand) -> float | None:
-        if command.name.startswith(wanted):
+        if any(name.startswith(wanted) for name in (command.name, *command.aliases)):
             return 0.0
         if (score := matcher.match(command.name)) > 0:
             return 1.0 + 1.0 / (1.0 + score)
         if all(word in command.help.lower() for word in words):
             return 2.0
-        return 3.0 if is_found(words, f"{command.slash} {command.help}") else None
+        return OTHER_WORDS_RANK if is_found(words, f"{command.slash} {command.help}") else None
 
-    ranked = [(place, command) for command in (*COMMANDS, *own) if (place := rank(command)) is not None]
-    return [command for _, command in sorted(ranked, key=lambda each: each[0])]
+    ranked = [RankedCommand(place, each) for each in (*COMMANDS, *own) if (place := rank(each)) is not None]
+    return sorted(ranked, key=lambda each: each.rank)
 
 
 def found_further(typed: str, entries: Sequence[FurtherEntry]) -> Sequence[FurtherEntry]:
@@ -101,13 +110,22 @@ class PaletteScreen(ChoosingDialog[str]):
     @on(Input.Changed)
     def _fill(self) -> None:
         typed, options = self.query_one(Input).value, self.query_one(OptionList)
-        before, found = options.highlighted or 0, found_commands(typed, self._own())
-        further = found_further(typed, self._further) if typed.strip() else ()
-        self._choices = [*(command.name for command in found), *(each.runs for each in further)]
-        room = max(30, options.scrollable_content_region.width)
-        lines = [_line(command.slash, command.help, self._mark(command), room) for command in found]
-        lines += [_line(each.name, each.text, each.kind, room, FURTHER_COLUMNS) for each in further]
-        show_rows(options, [Option(line) for line in lines], NO_MATCH, 0 if typed else before)
+        before, room = options.highlighted or 0, max(30, options.scrollable_content_region.width)
+        rows = [*self._rows(typed, room)]
+        self._choices = [runs for runs, _ in rows]
+        show_rows(options, [Option(line) for _, line in rows], NO_MATCH, 0 if typed else before)
+
+    def _rows(self, typed: str, room: int) -> Iterator[tuple[str, Content]]:
+        """What each row runs, and its line; what has the typed words itself comes before what has other words."""
+        commands, words = found_commands(typed, self._own()), typed.lower().split()
+        further = found_further(typed, self._further) if words else ()
+        named = [each for each in further if all(word in each.name.lower() for word in words)]
+        for is_weak, entries in ((False, named), (True, [each for each in further if each not in named])):
+            for rank, command in commands:
+                if is_weak == (rank >= OTHER_WORDS_RANK):
+                    yield command.name, _line(command.slash, command.help, self._mark(command), room)
+            for each in entries:
+                yield each.runs, _line(each.name, each.text, each.kind, room, FURTHER_COLUMNS)
 
     def _mark(self, command: SlashCommand) -> str:
         return command.source or key_name(self._chosen_keys.get(command.name, command.key))

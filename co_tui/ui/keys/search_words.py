@@ -37,7 +37,13 @@ OTHER_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
 def is_found(typed: Sequence[str], text: str) -> bool:
     """Whether a text has each of the lowercase words, or another word for it."""
     lower = text.lower()
-    return all(word in lower or any(other in lower for other in other_words(word)) for word in typed)
+    names = lower.split()
+    return all(word in lower or any(_has(other, lower, names) for other in other_words(word)) for word in typed)
+
+
+def _has(other: str, text: str, names: Sequence[str]) -> bool:
+    """A command is found by its whole name only."""
+    return other in names if other.startswith("/") else other in text
 
 
 def other_words(word: str) -> list[str]:

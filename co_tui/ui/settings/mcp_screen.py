@@ -24,7 +24,7 @@ from co_tui.ui.widgets.safe_list import SafeList
 POLL_S: Final = 0.3
 STATE_CHARS: Final = 300
 NAME_COLUMNS: Final = 16
-NOTHING: Final = "No MCP servers yet. Press a to add one: it gives the model more tools."
+NOTHING: Final = "No MCP servers yet. Press a to add one."
 KEYS: Final = (("a", "add"), ("r", "restart failed ones"), ("ctrl+g", "edit config.toml"), ("escape", "back"))
 WRITING_KEYS: Final = (("enter", "next"), ("escape", "back"))
 CHOOSING_KEYS: Final = (("up down enter", "choose"), ("escape", "back"))

@@ -161,7 +161,7 @@ class Timeline(SafeList):
         further = [f"{count:,} more {where}" for count, where in ((above, "above"), (below, "below")) if count]
         self.border_title = Text(" · ".join(["Timeline", *further]))
         routine = self._log.routine if self._entries else 0
-        folded = f"{routine:,} routine entries hidden" if routine else ""
+        folded = f"{routine:,} routine {'entry' if routine == 1 else 'entries'} hidden" if routine else ""
         self.border_subtitle = Content.styled(folded, "$muted") if self._filter == MAIN else Text(self._filter)
 
     # Appearance

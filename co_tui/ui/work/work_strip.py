@@ -66,6 +66,8 @@ class WorkStrip(Widget, can_focus=True):
         self._chosen = ""
         """The key of the line that the keys are about."""
         self._timer: Timer | None = None
+        self._gives_way = False
+        """Whether a question needs its room on a low screen."""
 
     # Content
 
@@ -102,8 +104,14 @@ class WorkStrip(Widget, can_focus=True):
             self._timer = None
         self._show()
 
+    def fit(self, *, is_asked: bool) -> None:
+        """Give way to a question on a low screen."""
+        self._gives_way = is_asked
+        self._show()
+
     def _show(self) -> None:
-        had_focus, is_shown = self.has_focus, bool(self._keys)
+        is_low = self.app.size.height < LOW_ROWS
+        had_focus, is_shown = self.has_focus, bool(self._keys) and not (self._gives_way and is_low)
         if not had_focus or self._chosen not in self._keys:
             self._chosen = next(iter(self._keys), "")
         if self.display != is_shown:

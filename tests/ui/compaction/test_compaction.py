@@ -378,7 +378,7 @@ async def test_a_model_with_a_small_window_asks_before_it_is_taken(home: Path, p
         provider.window, provider.model_id = 500, "small"
         await type_text(pilot, "/model openai-chat:small\n")
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
-        assert "Compact first" in " ".join(screen_text(app).replace("│", " ").split())
+        assert "Compact it now" in " ".join(screen_text(app).replace("│", " ").split())
         await pilot.press("n")
         assert app.controller.state.model == "openai-chat:scripted"
         await type_text(pilot, "/model openai-chat:small\n")

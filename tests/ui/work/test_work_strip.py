@@ -129,6 +129,21 @@ async def test_the_plan_is_in_sight_until_it_is_done(home: Path, provider: Provi
         await until(pilot, lambda: "All done." in screen_text(app) and not strip(app).display)
 
 
+async def test_on_a_low_screen_the_strip_gives_way_to_a_question(home: Path, provider: Provider, folder: Path) -> None:
+    provider.script = [call("write_plan", items=STEPS), call("run_command", command="touch made"), Reply(text="Made.")]
+    async with running(launch_for(home, provider), size=(60, 16)) as (app, pilot):
+        app.send("plan it")
+        await asked(app, pilot, "touch made")
+        await until(pilot, lambda: not strip(app).display)
+        assert app.chat.max_scroll_y == 0, "everything fits"
+        await pilot.resize_terminal(60, 30)
+        await until(pilot, lambda: "Plan 1/2" in shown(app))
+        await pilot.resize_terminal(60, 16)
+        await until(pilot, lambda: not strip(app).display)
+        await answer(app, pilot, "y")
+        await until(pilot, lambda: "Made." in screen_text(app) and "Plan 1/2" in shown(app))
+
+
 @pytest.mark.parametrize("key", ["s", "n"])
 async def test_quitting_asks_while_something_runs(home: Path, provider: Provider, folder: Path, key: str) -> None:
     provider.script = [call("start_command", command="exec sleep 600"), Reply(text="It serves.")]
