@@ -19,7 +19,7 @@ README = Path(__file__).parents[1] / "README.md"
 def test_the_example_in_the_readme_runs(served: CliCommand, provider: Provider) -> None:
     written = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     (example,) = (each for each in written if "open_session" in each)
-    provider.script = [Reply(text="About herons.")]
+    provider.default = Reply(text="About herons. " * 400, prompt_tokens=-1)
     command = [sys.executable, "-c", example]
     done = subprocess.run(
         command, env=served.environ, cwd=served.cwd, capture_output=True, text=True, timeout=4 * PATIENCE_S

@@ -36,7 +36,8 @@ async def _figures(home: Path) -> tuple[float, float, float, int]:
         home, ScriptedModel(says("An answer."), window=1_000_000_000), memory_limit_mb=0, compaction="background"
     )
     session = await Session.start(environment, "scripted")
-    await session.submit("hello")
+    for _ in range(2):
+        await session.submit(" ".join(vocabulary))
     await session.compact()  # what only loads once is not the conversation's
     give_back()
     empty = resident_mb()

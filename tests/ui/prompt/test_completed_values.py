@@ -25,13 +25,14 @@ def test_a_command_with_certain_values_offers_them(home: Path) -> None:
     assert offered("/mode ", home) == list(MODES)
     assert set(offered("/export ", home)) == set(EXPORTERS)
     assert offered("/context ", home) == ["instructions", "clear"]
+    assert offered("/compact ", home) == ["deep"]
     assert offered("/subconscious u", home) == ["undo"]
     assert "anthropic:" in offered("/model ", home) and offered("/model an", home) == ["anthropic:"]
     assert "max_retries" in offered("/config max", home) and "nord" in offered("/theme n", home)
 
 
 @pytest.mark.parametrize(
-    "text", ["/compact ", "/policy balanced", "/policy x", "/policy balanced ", "/nothing ", "no "]
+    "text", ["/compact focus ", "/policy balanced", "/policy x", "/policy balanced ", "/nothing ", "no "]
 )
 def test_nothing_is_offered_where_anything_may_follow_or_all_is_typed(text: str, home: Path) -> None:
     assert offered(text, home) == []

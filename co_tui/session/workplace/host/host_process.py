@@ -23,21 +23,21 @@ class HostProcess:
         self._link, self._name = link, name
         self._pieces: tuple[asyncio.Queue[bytes], asyncio.Queue[bytes]] = (asyncio.Queue(1), asyncio.Queue(1))
         self.stdout, self.stderr = map(_taken, self._pieces)
-        self.code: int | None = None
+        self.returncode: int | None = None
 
     async def wait(self) -> int:
         """Pass on what it prints until it has ended; returns its exit code. Raises `HostUnreachable`."""
         thread = ThreadPoolExecutor(1)  # shared threads would be busy with commands that print nothing
         try:
-            while self.code is None:
+            while self.returncode is None:
                 asked = asyncio.get_running_loop().run_in_executor(thread, self._read)
-                *printed, self.code = await asked
+                *printed, self.returncode = await asked
                 for queue, piece in zip(self._pieces, printed, strict=True):
                     if piece:
                         await queue.put(piece)
             for queue in self._pieces:
                 await queue.put(b"")
-            return self.code
+            return self.returncode
         finally:
             thread.shutdown(wait=False)
 
@@ -52,7 +52,7 @@ class HostProcess:
 
     async def kill(self) -> None:
         """Kill it and all of its group, unless it has ended."""
-        if self.code is None:
+        if self.returncode is None:
             with suppress(OSError, TimeoutError):
                 asked = asyncio.to_thread(self._link.ask, "processes.kill", self._name, again=False)
                 await asyncio.wait_for(asked, STOPPING_S)
