@@ -16,7 +16,7 @@ SLICE: Final = 2_000
 
 Fits = Callable[[str], object]
 
-_WORD: Final = late_pattern(r"\b[a-z]+\b")
+_WORD: Final = late_pattern(r"(?<!\S)(?:--)?[a-z]+\b|(?<=\[)(?:--)?[a-z]+\b")
 _NAMED: Final = late_pattern(r"[A-Z]")
 
 Sort: TypeAlias = Literal["command", "value", "file"]

@@ -25,7 +25,7 @@ def test_a_command_with_certain_values_offers_them(home: Path) -> None:
     assert offered("/mode ", home) == list(MODES)
     assert set(offered("/export ", home)) == set(EXPORTERS)
     assert offered("/context ", home) == ["instructions", "clear"]
-    assert offered("/compact ", home) == ["deep"]
+    assert offered("/compact ", home) == offered("/compact --d", home) == ["--deep"]
     assert offered("/subconscious u", home) == ["undo"]
     assert "anthropic:" in offered("/model ", home) and offered("/model an", home) == ["anthropic:"]
     assert "max_retries" in offered("/config max", home) and "nord" in offered("/theme n", home)
