@@ -66,6 +66,8 @@ class SessionController:
         """The command that resumes the session left last, of those with a turn."""
         self.older = OlderMessages(host, chat)
         self._leaving = False
+        self._is_loading = False
+        """The engine is being loaded; then the shown session is opened."""
 
     @cached_property
     def stored(self) -> "StoredSessions":
@@ -125,11 +127,15 @@ class SessionController:
 
     async def _load(self) -> None:
         model = self.launch.model or self.bridge.state.model or self.launch.choice.model
-        with self._opening:
-            if self.session_id:
-                self._opening.settle_folder()
-            if not await self._start_engine(model):
-                return
+        self._is_loading = True
+        try:
+            with self._opening:
+                if self.session_id:
+                    self._opening.settle_folder()
+                if not await self._start_engine(model):
+                    return
+        finally:
+            self._is_loading = False
         if self.session_id:
             await self._open_shown(self.launch.model)
         else:
@@ -315,7 +321,7 @@ class SessionController:
         self.session_id = session_id
         self.show_stored(session_id, under_own_policy=True)
         self.chat.prompt.focus()
-        if self.session_id and self.backend.ready:
+        if self.session_id and self.backend.ready and not self._is_loading:
             await self._open_shown(self.launch.loaded.overriding_model)
 
     async def leave(self, *, takes_waiting: bool = False) -> None:
