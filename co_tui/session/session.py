@@ -154,9 +154,12 @@ class Session:
             self.restore_note = " ".join(filter(None, (own, others)))
 
     def _was_measured_differently(self, before: SessionState) -> bool:
-        """Whether the context was last measured for another model, policy or window."""
+        """Whether the context has changed since it was last measured, or was measured for another model, policy or
+        window."""
         if before.usage is None:
             return False
+        if not before.usage_holds and before.history:
+            return True
         now = (self.state.model, self.state.policy, self.history.governor.window.tokens)
         return now != (before.model, before.policy, before.usage.token_limit)
 
