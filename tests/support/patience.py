@@ -27,6 +27,7 @@ LIMITS = {
     "co_tui.agent.models.usual_servers.USUAL_SERVERS": (),  # what runs on the machine of the tests is no part of them
     "co_tui.agent.web.download.CONNECT_S": PATIENCE_S,
     "co_tui.agent.web.fetch.CONVERT_S": PATIENCE_S,
+    "co_tui.ui.compaction.compact_offer.HELD_S": 0.0,
     "co_tui.ui.chat.focus_rule.MOMENT_S": 0.0,  # a loaded machine shows a question late
     "co_tui.session.workplace.here.local_workplace.LONGEST_S": PATIENCE_S,
     "co_tui.store.sync.server.server_sync.CLOSE_S": PATIENCE_S,

@@ -85,7 +85,7 @@ async def offer_compaction(host: CommandHost) -> None:
 
     session = host.opened()
     if open_offer := host.view.query(CompactOffer):
-        open_offer.first().action_accept()
+        open_offer.first().action_press_again()
         return
     when = " after this turn" if session.queue.busy else ""
     offer = CompactOffer(session.forecast, key=key_of("compact", host.launch.settings.keys), when=when)

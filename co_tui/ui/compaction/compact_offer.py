@@ -1,5 +1,6 @@
 """The line above the prompt that says what a compaction would free, before it runs."""
 
+import time
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 COUNTING: Final = "Counting what a compaction frees…"
 NOT_DEEPER: Final = "A deeper compaction would not free more."
+HELD_S = 0.2
+"""A key that comes again sooner is held down."""
 CLEARLY_MORE: Final = 1.05
 """A deeper compaction is offered if it frees this many times as much."""
 
@@ -65,8 +68,10 @@ class CompactOffer(Widget, can_focus=True):
         self._ordinary: Forecast | None = None
         self._deep: Forecast | None = None
         self._has_counted = False
+        self._pressed = time.monotonic()
+        """When the key was last pressed."""
         if key:
-            bindings_of(self).bind(key, "accept", show=False)
+            bindings_of(self).bind(key, "press_again", show=False)
 
     def on_mount(self) -> None:
         self.auto_links = False
@@ -92,18 +97,25 @@ class CompactOffer(Widget, can_focus=True):
 
     def render(self) -> Content:
         """As much as the line has room for."""
-        lines = [self._line(*parts) for parts in ((True, True), (True, False), (False, False))]
+        lines = [self._line(*(n < left for n in range(3))) for left in (3, 2, 1, 0)]
         return next((line for line in lines if line.cell_length <= self.size.width), lines[-1])
 
-    def _line(self, with_whole: bool, with_deep: bool) -> Content:
+    def _line(self, with_words: bool, with_whole: bool, with_deep: bool) -> Content:
         known = self._ordinary
         whole = f" of {tokens(known.tokens)}" if known is not None and with_whole else ""
         frees = f"Frees about {tokens(known.freed_tokens)}{whole}" if known is not None else COUNTING
         deep = f", about {tokens(self._deep.freed_tokens)}" if self._deep is not None and with_deep else ""
-        keys = [("enter", f"compacts{self._when if with_whole else ''}"), ("escape", "")]
+        compacts = f"compacts{self._when if with_whole else ''}" if with_words else ""
+        keys = [("enter", compacts), ("escape", "")]
         if self._is_deeper:
             keys.insert(1, ("d", f"deeper{deep}"))
         return Content(" · ").join([Content(frees), *(_key(key, words) for key, words in keys)])
+
+    def action_press_again(self) -> None:
+        """The key that opened it accepts, but not by being held down."""
+        before, self._pressed = self._pressed, time.monotonic()
+        if self._pressed - before >= HELD_S:
+            self.action_accept()
 
     def action_accept(self) -> None:
         self._end(self.Accepted(deep=False))

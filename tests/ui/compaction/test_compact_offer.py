@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from co_tui.ui.app import CoTui
+from co_tui.ui.compaction import compact_offer
 from co_tui.ui.compaction.compact_offer import CompactOffer
 from co_tui.ui.compaction.compaction_screen import figures
 from tests.support.provider import Provider, Reply
@@ -47,6 +48,17 @@ async def test_it_says_what_it_frees_and_a_key_compacts(
         await until(pilot, lambda: app.controller.state.compactions and not is_offered(app))
         fact: Any = app.controller.state.compactions[-1].fact
         assert fact.success and (kept is None or fact.kept_messages == kept) and app.focused is app.chat.prompt
+
+
+async def test_a_key_that_is_held_down_does_not_compact(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compact_offer, "HELD_S", 1_000.0)
+    async with offered(home, provider) as (app, pilot):
+        await pilot.press("f5", "f5", "f5")
+        assert is_offered(app) and not provider.summary_requests
+        await pilot.resize_terminal(43, 30)
+        await until(pilot, lambda: re.search(r"Frees about \S+ · Enter · d deeper · Esc", screen_text(app)))
 
 
 async def test_any_other_key_closes_it_and_goes_to_the_prompt(home: Path, provider: Provider) -> None:
