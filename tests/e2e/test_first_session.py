@@ -106,6 +106,8 @@ def look_around(terminal: Terminal) -> None:
 
 def compact_and_take_it_back(terminal: Terminal) -> None:
     terminal.press(key_for("compact"))
+    terminal.wait("Frees about", "Enter compacts")
+    terminal.press("Enter")
     terminal.wait("Conversation Compacted:")
     terminal.press(key_for("go to the timeline"))
     terminal.wait("Conversation", "Compacted")

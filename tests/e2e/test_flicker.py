@@ -47,6 +47,8 @@ def test_nothing_vanishes_while_it_is_there_before_and_after(app: RecordedApp) -
     assert flickers(app.frames[welcomed:], CONVERSATION) == {}
     start = len(app.frames)
     app.press("\x1b[15~")  # F5
+    app.until("Frees about")
+    app.press("\r")
     app.until("◆ Conversation Compacted", "messages above are summarised")
     app.record(0.5)
     assert flickers(app.frames[start:], CONVERSATION) == {}

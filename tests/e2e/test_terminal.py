@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from co_tui.agent.models.catalogue import EMBEDDED_LABEL
 from tests.support.command import CliCommand
 from tests.support.terminal import Terminal, needs_tmux
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -17,7 +18,7 @@ pytestmark = [
 ]
 
 
-REPLY_BEGAN = "│ co-tui"
+REPLY_BEGAN = f"│ {EMBEDDED_LABEL}"
 """The name above a reply, which comes with its first word."""
 
 
