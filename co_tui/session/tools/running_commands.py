@@ -77,6 +77,8 @@ class RunningCommands:
         self._session_id = session_id
         self._waited_for: list[MovableCommand] = []
         """The commands that calls wait for."""
+        self._moving = asyncio.Lock()
+        """Held while commands are moved to the background."""
         self._started: dict[str, _Started] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._ended_by_user: set[str] = set()
@@ -104,7 +106,7 @@ class RunningCommands:
             movable = MOVABLE.get() or MovableCommand("", CURRENT_AGENT.get())
             announcing = asyncio.create_task(self._announce_output(call, movable, streams))
             try:
-                with movable.running(process, streams):
+                async with movable.running(process, streams):
                     yield cast(Process, TappedProcess(process, partial(movable.take, 0), partial(movable.take, 1)))
             except TimeoutError:
                 await self._give(streams, stdout, stderr)
@@ -129,22 +131,38 @@ class RunningCommands:
         finally:
             self._waited_for.remove(movable)
 
-    async def move(self) -> Sequence[BackgroundCommand]:
-        """Move the commands that calls wait for to the background; logged first. Raises `StoreError` and OSError."""
-        return [await self._move(each) for each in self._waited_for if each.process is not None and not each.is_moved]
+    @property
+    def movable(self) -> Sequence[MovableCommand]:
+        """The running commands that calls wait for, and that can be moved to the background."""
+        return [each for each in self._waited_for if each.process is not None and not each.is_moved]
 
-    async def _move(self, movable: MovableCommand) -> BackgroundCommand:
+    async def move(self) -> Sequence[BackgroundCommand] | None:
+        """Move the commands that calls wait for to the background; logged first. Returns those that were moved, or None
+        if a move is already under way. Raises `StoreError` and OSError."""
+        if self._moving.locked():
+            return None
+        async with self._moving:
+            return [moved for each in self.movable if (moved := await self._move(each)) is not None]
+
+    async def _move(self, movable: MovableCommand) -> BackgroundCommand | None:
         command_id = uuid.uuid4().hex
         took = time.monotonic() - movable.began
         state = BackgroundCommand(command_id, movable.command, took, True, None, "")
+        news = CommandNews(state, is_known=True, agent=movable.agent, is_moved=True)
         if self.tell is not None:
-            await self.tell(CommandNews(state, is_known=True, agent=movable.agent, is_moved=True))
-        if (process := movable.process) is not None:  # else it has just ended
+            await self.tell(news)
+        try:
             await self.output_folder()
-            await movable.move(self.folder / command_id)
-            started = _Started(movable.command, movable.began, process.pid, movable.task)
-            self._watch_job(command_id, started, "", movable.agent)
-            movable.moved.set_result(state := self.state(command_id))
+            process = await movable.move(self.folder / command_id)
+        except OSError as error:
+            await self._tell(news._replace(stays=error.strerror or str(error)))
+            raise
+        if process is None:
+            await self._tell(news._replace(stays="it ended first"))
+            return None
+        started = _Started(movable.command, movable.began, process.pid, movable.task)
+        self._watch_job(command_id, started, "", movable.agent)
+        movable.moved.set_result(state := self.state(command_id))
         return state
 
     async def _give(self, streams: tuple[KeptStream, KeptStream], *buffers: bytearray) -> None:
@@ -213,7 +231,7 @@ class RunningCommands:
         if self.tell is not None:
             with suppress(StoreError):  # what cannot be logged now is reported by what is logged next
                 command_id = news.state.id
-                by_user, is_known = command_id in self._ended_by_user, command_id in self._seen
+                by_user, is_known = command_id in self._ended_by_user, news.is_known or command_id in self._seen
                 await self.tell(news._replace(by_user=by_user, is_known=is_known))
 
     def note_seen(self, command_id: str) -> None:
