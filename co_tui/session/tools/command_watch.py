@@ -49,6 +49,11 @@ class CommandNews(NamedTuple):
     """Why it was not moved after all."""
 
     @property
+    def ended_id(self) -> str:
+        """Its id, if it ended."""
+        return "" if self.printed or self.is_moved else self.state.id
+
+    @property
     def outcome(self) -> str:
         """What happened, in a few words."""
         took = f"{self.state.seconds:,.0f} s"

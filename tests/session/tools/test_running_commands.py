@@ -27,6 +27,7 @@ from co_tui.session.session import Session
 from co_tui.session.tools import movable_command
 from co_tui.session.tools.command_watch import PIECE_BYTES, CommandNews, WaitedText
 from co_tui.session.tools.kept_output import KeptStream
+from co_tui.session.tools.left_commands import CLOSED, FORKED
 from co_tui.session.tools.movable_command import MovableCommand
 from co_tui.session.turns.turn import Outcome
 from co_tui.store.store_errors import StoreError
@@ -414,3 +415,61 @@ async def test_nothing_is_moved_if_it_cannot_be_logged(folder: Path, home: Path)
         session.commands.tell = tell
         (folder / "go").touch()
         assert await turn is Outcome.DONE and "Moved" not in model.returned[-1]
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+async def test_who_resumes_a_session_learns_once_that_its_background_commands_ended(
+    folder: Path, home: Path, is_moved: bool
+) -> None:
+    line = "touch file; exec sleep 600"
+    model = Working(("run_command" if is_moved else "start_command", {"command": line}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    turn = asyncio.create_task(session.submit("serve"))
+    await until((folder / "file").exists)
+    if is_moved:
+        await session.commands.move()
+    await turn
+    forked, known = await session.fork(), len(news_of(session))
+    await session.close()
+    for prompt in ("", "and now?", "again"):  # the first time, nothing is sent to the model
+        session = await Session.resume(environment, session.id)
+        if prompt:
+            await session.submit(prompt)
+            (note,) = told(session)
+            assert f"Ended when the session was closed, if not before: `{line}` (ID " in note
+        assert news_of(session)[known:] == [CLOSED]
+        await session.close()
+    fork = await Session.resume(environment, forked)
+    assert news_of(fork)[known:] == [FORKED]
+    await left(environment, fork)
+
+
+async def test_an_end_that_is_logged_reaches_the_model_after_a_resume(folder: Path, home: Path) -> None:
+    model = Working(("start_command", {"command": "until test -e go; do sleep 0.01; done; exit 3"}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    await session.submit("serve")
+    (folder / "go").touch()
+    await until(lambda: news_of(session))
+    ended = news_of(session)
+    await session.close()
+    session = await Session.resume(environment, session.id)
+    await session.submit("and now?")
+    (note,) = told(session)
+    assert "Ended with exit code 3 after" in note and news_of(session) == ended
+    await left(environment, session)
+
+
+async def test_a_command_that_the_model_stopped_is_not_reported_after_a_resume(folder: Path, home: Path) -> None:
+    model = Working(("start_command", {"command": "sleep 600"}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    await session.submit("serve")
+    model.steps = [("stop_command", {"command_id": session.commands.background()[0].id})]
+    await session.submit("stop it")
+    await session.close()
+    session = await Session.resume(environment, session.id)
+    await session.submit("and now?")
+    assert not told(session) and CLOSED not in news_of(session)
+    await left(environment, session)
