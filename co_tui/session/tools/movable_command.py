@@ -6,7 +6,7 @@ import math
 import os
 import shutil
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from pathlib import Path
 from time import monotonic
@@ -16,6 +16,7 @@ import anyio
 from anyio.abc import Process
 
 from co_tui.events.tool_wording import MOVED_TO_BACKGROUND
+from co_tui.session.processes.child_process import BoundedOutput
 from co_tui.session.processes.command_files import LOGS, STATUS
 from co_tui.session.processes.printed_output import PRINTED
 from co_tui.session.run_to_completion import run_to_completion
@@ -25,6 +26,8 @@ from co_tui.session.tools.kept_output import MOST_KEPT_BYTES, KeptStream
 T = TypeVar("T")
 HANDLE: Final = "handle"
 """The file from which the harness's tools know a background command."""
+UNWRITTEN_BYTES: Final = 4_000
+"""Kept of the start and of the end of what cannot be written."""
 STATUS_CHARS: Final = 60
 """Of the status file: the exit code is written over it, so that it is never half a text."""
 MOVABLE: "ContextVar[MovableCommand | None]" = ContextVar("the command that a call waits for", default=None)
@@ -55,6 +58,9 @@ class MovableCommand:
         self.task: asyncio.Task[Any] | None = None
         self._streams: tuple[KeptStream, ...] = ()
         self._files: _Files | None = None
+        self._unwritten: dict[int, BoundedOutput] = {}
+        """By stream. A full disk is no failure of the command."""
+        self._failure = ""
         self._limit: anyio.CancelScope | None = None
         self._writing = asyncio.Lock()
 
@@ -103,8 +109,20 @@ class MovableCommand:
         async with self._writing:
             if self._files is None:
                 await self._streams[stream].take(piece)
-            else:
-                await asyncio.to_thread(_append, self._files.logs[stream], piece)
+            elif stream not in self._unwritten:
+                try:
+                    await asyncio.to_thread(_append, self._files.logs[stream], piece)
+                except OSError as error:
+                    self._failure = error.strerror or str(error)
+                    self._unwritten[stream] = BoundedOutput(UNWRITTEN_BYTES)
+            if stream in self._unwritten:
+                self._unwritten[stream].add(piece)
+
+    def unwritten(self, stream: int) -> str:
+        """Start and end of what it printed after its log could not be written, with the reason."""
+        if (rest := self._unwritten.get(stream)) is None:
+            return ""
+        return f"\n[Its log could not be written: {self._failure}. After that it printed:]\n{rest.text}"
 
     async def move(self, job: Path) -> Process | None:
         """Write to a new folder from now on, as a background command does; None if it ended before that. Raises
@@ -126,8 +144,9 @@ class MovableCommand:
     def end(self, code: int | None) -> None:
         """A moved command has ended; without a code it was killed."""
         if self._files is not None:
-            if code is not None:
-                os.pwrite(self._files.status, _status(128 - code if code < 0 else code), 0)
+            with suppress(OSError):
+                if code is not None:
+                    os.pwrite(self._files.status, _status(128 - code if code < 0 else code), 0)
             self._files.close()
 
 
@@ -179,6 +198,7 @@ def _status(code: int | None) -> bytes:
 
 
 def _append(log: int, piece: bytes) -> None:
-    """Write it, unless the log is full."""
+    """Write it, unless the log is full. Raises OSError."""
     if os.fstat(log).st_size + len(piece) <= MOST_KEPT_BYTES:
-        os.write(log, piece)
+        while piece:
+            piece = piece[os.write(log, piece) :]

@@ -52,8 +52,17 @@ class _Started(NamedTuple):
     began: float
     group: int | None
     """Its process group at the start: what it writes later is not trusted."""
-    task: asyncio.Task[Any] | None = None
-    """Follows a moved command to its end."""
+    moved: MovableCommand | None = None
+    """It, if a call waited for it before."""
+
+    @property
+    def task(self) -> asyncio.Task[Any] | None:
+        """Follows a moved command to its end."""
+        return self.moved.task if self.moved is not None else None
+
+    def unwritten(self) -> list[str]:
+        """What it printed after its logs could not be written."""
+        return [self.moved.unwritten(n) if self.moved is not None else "" for n in range(len(LOGS))]
 
 
 class RunningCommands:
@@ -160,7 +169,7 @@ class RunningCommands:
         if process is None:
             await self._tell(news._replace(stays="it ended first"))
             return None
-        started = _Started(movable.command, movable.began, process.pid, movable.task)
+        started = _Started(movable.command, movable.began, process.pid, movable)
         self._watch_job(command_id, started, "", movable.agent)
         movable.moved.set_result(state := self.state(command_id))
         return state
@@ -204,7 +213,9 @@ class RunningCommands:
                     break
                 await stream.take(piece)
         stdout, stderr = await self.outputs.shown(*read)
-        return stdout.decode(errors="replace"), stderr.decode(errors="replace")
+        started = self._started.get(command_id)
+        rest = started.unwritten() if started is not None else ("", "")
+        return stdout.decode(errors="replace") + rest[0], stderr.decode(errors="replace") + rest[1]
 
     async def _log_after(self, command_id: str, log: str, at: int) -> tuple[bytes, int]:
         return await asyncio.to_thread(part_of, self.folder / command_id / log, at, PIECE_BYTES)
@@ -330,7 +341,8 @@ class RunningCommands:
         exists = started.group is not None and group_exists(started.group)
         # The task writes the exit code once the process is gone.
         running = code is None and (exists or (started.task is not None and not started.task.done()))
-        output = _ends(*(end_of(job / each, MOST_SHOWN_BYTES) for each in LOGS))
+        rest = started.unwritten()
+        output = _ends(*(end_of(job / log, MOST_SHOWN_BYTES) + rest[n].encode() for n, log in enumerate(LOGS)))
         return BackgroundCommand(command_id, started.command, time.monotonic() - started.began, running, code, output)
 
 

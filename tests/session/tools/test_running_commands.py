@@ -336,7 +336,7 @@ async def test_a_moved_command_ends_by_the_user_and_with_the_session(folder: Pat
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("go"))
     for name in ("one", "two"):
-        await until(lambda name=name: runs(f"{folder}/{name}"))
+        await until(lambda name=name: runs(f"{folder}/{name}") and session.commands.movable)
         await session.commands.move()
     await turn
     one, two = session.commands.background()
@@ -354,11 +354,13 @@ def full_disk(*_: object) -> NoReturn:
 @asynccontextmanager
 async def building(folder: Path, home: Path) -> AsyncIterator[tuple[Session, Working, asyncio.Task[Outcome]]]:
     """A session whose model waits for a command, until there is a file `go`."""
-    model = Working(("run_command", {"command": "touch file; until test -e go; do sleep 0.01; done; exit 3"}))
+    model = Working(
+        ("run_command", {"command": "touch file; until test -e go; do sleep 0.01; done; echo the end; exit 3"})
+    )
     environment = working_in(folder, home, model, LET)
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("build"))
-    await until((folder / "file").exists)
+    await until(lambda: (folder / "file").exists() and session.commands.movable)
     try:
         yield session, model, turn
     finally:
@@ -403,6 +405,23 @@ async def test_a_command_that_cannot_be_moved_stays_and_the_log_says_so(
         assert await turn is Outcome.DONE and "[exit code: 3]" in model.returned[-1]
 
 
+async def test_a_full_disk_does_not_end_a_moved_command(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with building(folder, home) as (session, model, turn):
+        (moved,) = await session.commands.move() or ()
+        await turn
+        monkeypatch.setattr(movable_command, "_append", full_disk)
+        (folder / "go").touch()
+        await until(lambda: not session.commands.running())
+        ended = session.commands.state(moved.id)
+        assert ended.exit_code == 3 and ended.output.endswith("the end") and "No space left on device" in ended.output
+        model.steps = [("check_command", {"command_id": moved.id})]
+        await session.submit("how did it go?")
+        why = "[Its log could not be written: No space left on device. After that it printed:]\nthe end"
+        assert why in model.returned[-1] and "[exit code: 3]" in model.returned[-1]
+
+
 async def test_nothing_is_moved_if_it_cannot_be_logged(folder: Path, home: Path) -> None:
     async def full(_: CommandNews) -> None:
         raise StoreError("The disk is full.")
@@ -426,7 +445,7 @@ async def test_who_resumes_a_session_learns_once_that_its_background_commands_en
     environment = working_in(folder, home, model, LET)
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("serve"))
-    await until((folder / "file").exists)
+    await until(lambda: (folder / "file").exists() and (session.commands.movable or not is_moved))
     if is_moved:
         await session.commands.move()
     await turn
