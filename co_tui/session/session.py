@@ -131,6 +131,7 @@ class Session:
         await self.edits.restore()
         if self._was_measured_differently(state):
             await self._runtime.history.report_now()
+        await self._factory.tools.reports.report_left(state)
         self._factory.hooks.begin("resume")
 
     def _resumed(self, state: SessionState) -> SessionResume:

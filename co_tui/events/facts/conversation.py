@@ -168,6 +168,8 @@ class BackgroundNews(Occurrence):
 
     TYPE = "command.news"
     ENTRY = EntryStyle("◷", EntryKind.WORK, is_quiet=True)
+    command_id: str = ""
+    """Set if it ended."""
 
     def timeline_text(self) -> str:
         return f"{short(self.outcome)}\n{short(self.where)}"

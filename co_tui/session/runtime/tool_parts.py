@@ -70,8 +70,8 @@ class ToolParts:
         self.files = SessionFiles(recorder, self.workplace.snapshots, keeps=keeps)
         """The session's changes to files, and how to bring files back."""
         self._checking = Checking({}, self.files.around)
-        reports = CommandReports(recorder, hooks.notes)
-        self.commands.report, self.commands.tell = reports.set_aside, reports.news
+        self.reports = CommandReports(recorder, hooks.notes)
+        self.commands.report, self.commands.tell = self.reports.set_aside, self.reports.news
 
     def permissions(self, settings: Settings) -> Permissions:
         environment = self._environment

@@ -45,11 +45,20 @@ class CommandNews(NamedTuple):
     """Who started it."""
     is_moved: bool = False
     """Whether the user moves it to the background now; a call waited for it."""
+    stays: str = ""
+    """Why it was not moved after all."""
+
+    @property
+    def ended_id(self) -> str:
+        """Its id, if it ended."""
+        return "" if self.printed or self.is_moved else self.state.id
 
     @property
     def outcome(self) -> str:
         """What happened, in a few words."""
         took = f"{self.state.seconds:,.0f} s"
+        if self.stays:
+            return f"not moved to the background: {self.stays}"
         if self.is_moved:
             return f"moved to the background after {took}"
         if self.printed:

@@ -4,8 +4,9 @@ import asyncio
 import json
 import math
 import os
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from pathlib import Path
 from time import monotonic
@@ -15,6 +16,7 @@ import anyio
 from anyio.abc import Process
 
 from co_tui.events.tool_wording import MOVED_TO_BACKGROUND
+from co_tui.session.processes.child_process import BoundedOutput
 from co_tui.session.processes.command_files import LOGS, STATUS
 from co_tui.session.processes.printed_output import PRINTED
 from co_tui.session.run_to_completion import run_to_completion
@@ -24,6 +26,8 @@ from co_tui.session.tools.kept_output import MOST_KEPT_BYTES, KeptStream
 T = TypeVar("T")
 HANDLE: Final = "handle"
 """The file from which the harness's tools know a background command."""
+UNWRITTEN_BYTES: Final = 4_000
+"""Kept of the start and of the end of what cannot be written."""
 STATUS_CHARS: Final = 60
 """Of the status file: the exit code is written over it, so that it is never half a text."""
 MOVABLE: "ContextVar[MovableCommand | None]" = ContextVar("the command that a call waits for", default=None)
@@ -34,6 +38,10 @@ class _Files(NamedTuple):
 
     logs: tuple[int, ...]
     status: int
+
+    def close(self) -> None:
+        for each in (*self.logs, self.status):
+            os.close(each)
 
 
 class MovableCommand:
@@ -50,6 +58,9 @@ class MovableCommand:
         self.task: asyncio.Task[Any] | None = None
         self._streams: tuple[KeptStream, ...] = ()
         self._files: _Files | None = None
+        self._unwritten: dict[int, BoundedOutput] = {}
+        """By stream. A full disk is no failure of the command."""
+        self._failure = ""
         self._limit: anyio.CancelScope | None = None
         self._writing = asyncio.Lock()
 
@@ -76,14 +87,16 @@ class MovableCommand:
         PRINTED.set(context[PRINTED] if PRINTED in context else PRINTED.get())
         return task.result()
 
-    @contextmanager
-    def running(self, process: Process, streams: tuple[KeptStream, ...]) -> Iterator[None]:
-        """While its process runs, it can be moved."""
+    @asynccontextmanager
+    async def running(self, process: Process, streams: tuple[KeptStream, ...]) -> AsyncIterator[None]:
+        """While its process runs, it can be moved. A move that has begun is complete or given up after that."""
         self.process, self._streams = process, streams
         try:
             yield
         finally:
             self.process = None
+            async with self._writing:
+                pass
 
     @contextmanager
     def limited(self, deadline: float | None) -> Iterator[None]:
@@ -96,26 +109,45 @@ class MovableCommand:
         async with self._writing:
             if self._files is None:
                 await self._streams[stream].take(piece)
-            else:
-                await asyncio.to_thread(_append, self._files.logs[stream], piece)
+            elif stream not in self._unwritten:
+                try:
+                    await asyncio.to_thread(_append, self._files.logs[stream], piece)
+                except OSError as error:
+                    self._failure = error.strerror or str(error)
+                    self._unwritten[stream] = BoundedOutput(UNWRITTEN_BYTES)
+            if stream in self._unwritten:
+                self._unwritten[stream].add(piece)
 
-    async def move(self, job: Path) -> None:
-        """Write to a new folder from now on, as a background command does. Raises OSError."""
-        assert self.process is not None
+    def unwritten(self, stream: int) -> str:
+        """Start and end of what it printed after its log could not be written, with the reason."""
+        if (rest := self._unwritten.get(stream)) is None:
+            return ""
+        return f"\n[Its log could not be written: {self._failure}. After that it printed:]\n{rest.text}"
+
+    async def move(self, job: Path) -> Process | None:
+        """Write to a new folder from now on, as a background command does; None if it ended before that. Raises
+        OSError."""
         async with self._writing:
-            self._files = await asyncio.to_thread(_begin_files, job, self.process.pid, self._streams)
+            if (process := self.process) is None:
+                return None
+            files = await asyncio.to_thread(_begin_files, job, process.pid, self._streams)
+            if self.process is None:
+                await asyncio.to_thread(_remove, job, files)
+                return None
+            self._files = files
             for stream in self._streams:
                 stream.discard("the command runs in the background")
         if self._limit is not None:
             self._limit.deadline = math.inf
+        return process
 
     def end(self, code: int | None) -> None:
         """A moved command has ended; without a code it was killed."""
         if self._files is not None:
-            if code is not None:
-                os.pwrite(self._files.status, _status(128 - code if code < 0 else code), 0)
-            for each in (*self._files.logs, self._files.status):
-                os.close(each)
+            with suppress(OSError):
+                if code is not None:
+                    os.pwrite(self._files.status, _status(128 - code if code < 0 else code), 0)
+            self._files.close()
 
 
 def _sentence(state: BackgroundCommand) -> str:
@@ -135,23 +167,30 @@ async def _ended(task: asyncio.Task[Any]) -> None:
 
 
 def _begin_files(job: Path, pid: int, streams: tuple[KeptStream, ...]) -> _Files:
+    """Nothing is left of them if this raises OSError."""
     job.mkdir(mode=0o700)
-    folder = os.open(job, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        logs = tuple(_new(folder, name) for name in LOGS)
+    with ExitStack() as unless_done, ExitStack() as finally_closed:
+        unless_done.callback(shutil.rmtree, job, ignore_errors=True)
+        folder = os.open(job, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        finally_closed.callback(os.close, folder)
+        *logs, status = (_new(folder, name, unless_done) for name in (*LOGS, STATUS))
         for log, stream in zip(logs, streams, strict=True):
             stream.copy_to(log)
-        status, handle = (_new(folder, name) for name in (STATUS, HANDLE))
         os.write(status, _status(None))
-        os.write(handle, f"{pid} {pid}\n".encode())
-        os.close(handle)
-    finally:
-        os.close(folder)
-    return _Files(logs, status)
+        os.write(_new(folder, HANDLE, finally_closed), f"{pid} {pid}\n".encode())
+        unless_done.pop_all()
+    return _Files(tuple(logs), status)
 
 
-def _new(folder: int, name: str) -> int:
-    return os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+def _new(folder: int, name: str, closed_by: ExitStack) -> int:
+    handle = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=folder)
+    closed_by.callback(os.close, handle)
+    return handle
+
+
+def _remove(job: Path, files: _Files) -> None:
+    files.close()
+    shutil.rmtree(job, ignore_errors=True)
 
 
 def _status(code: int | None) -> bytes:
@@ -159,6 +198,7 @@ def _status(code: int | None) -> bytes:
 
 
 def _append(log: int, piece: bytes) -> None:
-    """Write it, unless the log is full."""
+    """Write it, unless the log is full. Raises OSError."""
     if os.fstat(log).st_size + len(piece) <= MOST_KEPT_BYTES:
-        os.write(log, piece)
+        while piece:
+            piece = piece[os.write(log, piece) :]

@@ -52,8 +52,17 @@ class _Started(NamedTuple):
     began: float
     group: int | None
     """Its process group at the start: what it writes later is not trusted."""
-    task: asyncio.Task[Any] | None = None
-    """Follows a moved command to its end."""
+    moved: MovableCommand | None = None
+    """It, if a call waited for it before."""
+
+    @property
+    def task(self) -> asyncio.Task[Any] | None:
+        """Follows a moved command to its end."""
+        return self.moved.task if self.moved is not None else None
+
+    def unwritten(self) -> list[str]:
+        """What it printed after its logs could not be written."""
+        return [self.moved.unwritten(n) if self.moved is not None else "" for n in range(len(LOGS))]
 
 
 class RunningCommands:
@@ -77,6 +86,8 @@ class RunningCommands:
         self._session_id = session_id
         self._waited_for: list[MovableCommand] = []
         """The commands that calls wait for."""
+        self._moving = asyncio.Lock()
+        """Held while commands are moved to the background."""
         self._started: dict[str, _Started] = {}
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._ended_by_user: set[str] = set()
@@ -104,7 +115,7 @@ class RunningCommands:
             movable = MOVABLE.get() or MovableCommand("", CURRENT_AGENT.get())
             announcing = asyncio.create_task(self._announce_output(call, movable, streams))
             try:
-                with movable.running(process, streams):
+                async with movable.running(process, streams):
                     yield cast(Process, TappedProcess(process, partial(movable.take, 0), partial(movable.take, 1)))
             except TimeoutError:
                 await self._give(streams, stdout, stderr)
@@ -129,22 +140,38 @@ class RunningCommands:
         finally:
             self._waited_for.remove(movable)
 
-    async def move(self) -> Sequence[BackgroundCommand]:
-        """Move the commands that calls wait for to the background; logged first. Raises `StoreError` and OSError."""
-        return [await self._move(each) for each in self._waited_for if each.process is not None and not each.is_moved]
+    @property
+    def movable(self) -> Sequence[MovableCommand]:
+        """The running commands that calls wait for, and that can be moved to the background."""
+        return [each for each in self._waited_for if each.process is not None and not each.is_moved]
 
-    async def _move(self, movable: MovableCommand) -> BackgroundCommand:
+    async def move(self) -> Sequence[BackgroundCommand] | None:
+        """Move the commands that calls wait for to the background; logged first. Returns those that were moved, or None
+        if a move is already under way. Raises `StoreError` and OSError."""
+        if self._moving.locked():
+            return None
+        async with self._moving:
+            return [moved for each in self.movable if (moved := await self._move(each)) is not None]
+
+    async def _move(self, movable: MovableCommand) -> BackgroundCommand | None:
         command_id = uuid.uuid4().hex
         took = time.monotonic() - movable.began
         state = BackgroundCommand(command_id, movable.command, took, True, None, "")
+        news = CommandNews(state, is_known=True, agent=movable.agent, is_moved=True)
         if self.tell is not None:
-            await self.tell(CommandNews(state, is_known=True, agent=movable.agent, is_moved=True))
-        if (process := movable.process) is not None:  # else it has just ended
+            await self.tell(news)
+        try:
             await self.output_folder()
-            await movable.move(self.folder / command_id)
-            started = _Started(movable.command, movable.began, process.pid, movable.task)
-            self._watch_job(command_id, started, "", movable.agent)
-            movable.moved.set_result(state := self.state(command_id))
+            process = await movable.move(self.folder / command_id)
+        except OSError as error:
+            await self._tell(news._replace(stays=error.strerror or str(error)))
+            raise
+        if process is None:
+            await self._tell(news._replace(stays="it ended first"))
+            return None
+        started = _Started(movable.command, movable.began, process.pid, movable)
+        self._watch_job(command_id, started, "", movable.agent)
+        movable.moved.set_result(state := self.state(command_id))
         return state
 
     async def _give(self, streams: tuple[KeptStream, KeptStream], *buffers: bytearray) -> None:
@@ -186,7 +213,9 @@ class RunningCommands:
                     break
                 await stream.take(piece)
         stdout, stderr = await self.outputs.shown(*read)
-        return stdout.decode(errors="replace"), stderr.decode(errors="replace")
+        started = self._started.get(command_id)
+        rest = started.unwritten() if started is not None else ("", "")
+        return stdout.decode(errors="replace") + rest[0], stderr.decode(errors="replace") + rest[1]
 
     async def _log_after(self, command_id: str, log: str, at: int) -> tuple[bytes, int]:
         return await asyncio.to_thread(part_of, self.folder / command_id / log, at, PIECE_BYTES)
@@ -213,7 +242,7 @@ class RunningCommands:
         if self.tell is not None:
             with suppress(StoreError):  # what cannot be logged now is reported by what is logged next
                 command_id = news.state.id
-                by_user, is_known = command_id in self._ended_by_user, command_id in self._seen
+                by_user, is_known = command_id in self._ended_by_user, news.is_known or command_id in self._seen
                 await self.tell(news._replace(by_user=by_user, is_known=is_known))
 
     def note_seen(self, command_id: str) -> None:
@@ -312,7 +341,8 @@ class RunningCommands:
         exists = started.group is not None and group_exists(started.group)
         # The task writes the exit code once the process is gone.
         running = code is None and (exists or (started.task is not None and not started.task.done()))
-        output = _ends(*(end_of(job / each, MOST_SHOWN_BYTES) for each in LOGS))
+        rest = started.unwritten()
+        output = _ends(*(end_of(job / log, MOST_SHOWN_BYTES) + rest[n].encode() for n, log in enumerate(LOGS)))
         return BackgroundCommand(command_id, started.command, time.monotonic() - started.began, running, code, output)
 
 

@@ -19,6 +19,7 @@ from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.processes.printed_output import KeepsPrinted
 from co_tui.session.tools.kept_output import MOST_KEPT_BYTES, SHOWN_BYTES
+from co_tui.session.tools.left_commands import FINISHED, STARTED
 from co_tui.session.tools.running_commands import CURRENT_CALL, ENDS_WITH_CALL, RunningCommands
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.settings.rules import AUTO
@@ -30,8 +31,6 @@ WORTH_REPORTING_S: Final = 1.0
 _LEFT_RUNNING: Final = re.compile(r"(?<![&>])&(?![&>])|\b(?:nohup|setsid|disown|daemon\w*)\b")
 """Matches a command line that visibly leaves something running; `2>&1` and `&&` do not."""
 _FAILED: Final = re.compile(r"^\[exit code: (?!0\])", re.MULTILINE)
-_FINISHED: Final = "[status: finished]"
-_STARTED: Final = re.compile(r"^ID: ([0-9a-f]{32})$", re.MULTILINE)
 
 
 class LimitedShell(Shell[Any]):
@@ -83,12 +82,12 @@ class LimitedShell(Shell[Any]):
     async def after_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
     ) -> Any:
-        if call.tool_name == "start_command" and (found := _STARTED.search(str(result))):
+        if call.tool_name == "start_command" and (found := STARTED.search(str(result))):
             self._commands.begin(found[1], str(args.get("command")), str(args.get("wait_for") or ""))
         elif call.tool_name == "stop_command":
             self._commands.forget(str(args.get("command_id")))
             await self._commands.keep_printed(str(args.get("command_id")))
-        elif call.tool_name == "check_command" and _FINISHED in str(result):
+        elif call.tool_name == "check_command" and FINISHED in str(result):
             self._commands.note_seen(str(args.get("command_id")))
             await self._commands.keep_printed(str(args.get("command_id")))
         if notes := self._commands.take_notes():
@@ -147,6 +146,7 @@ class _SessionShell(ShellToolset[Any]):
             Final output and exit status of the stopped command.
         """
         # Other sandboxed commands, with which the harness would stop it, do not see its processes.
+        self._commands.note_seen(command_id)
         await self._commands.end(command_id, by_user=False)
         return await super().stop_command(ctx, command_id)
 

@@ -63,6 +63,10 @@ class SessionControl(Protocol):
     def running_commands(self) -> "list[WorkRow]":
         """The background commands that run."""
 
+    @property
+    def can_move(self) -> bool:
+        """Whether a running command can be moved to the background."""
+
     def stop_work(self, key: str) -> None:
         """Stop a background command or a delegation."""
 

@@ -121,7 +121,7 @@ class ChatScreen(ChatRequests):
         self.prompt.workplace, self.prompt.environ = self._launch.workplace, self._launch.environ
         self.prompt.servers = tuple(self._launch.settings.mcp_servers)
         self.prompt.offer.values_of = lambda name: command_values(name, self._launch)
-        self.status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops)
+        self.status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops, lambda: self._can_move)
         self.status.show_mode(self._host.mode)
         self.questions = Questions(self, self.prompt)
         if self._launch.settings.keys:
@@ -323,6 +323,10 @@ class ChatScreen(ChatRequests):
     def _esc_stops(self) -> bool:
         """Whether Esc stops the turn: where the focus is now, nothing else gets it first."""
         return not self.has_something_to_close and not self.questions.takes_escape
+
+    @property
+    def _can_move(self) -> bool:
+        return self._host.controller.can_move
 
     @property
     def _is_idle(self) -> bool:

@@ -29,8 +29,10 @@ async def background(host: CommandHost, _: str) -> None:
         moved = await host.session.commands.move() if host.session is not None else ()
     except OSError as error:
         raise CommandFailed(f"The command stays in the foreground: {error.strerror or error}.") from error
+    if moved is None:
+        return
     if not moved:
-        host.notice("No command is running.")
+        host.notice("No running command can be moved to the background.")
     host.view.look_at_work()
 
 

@@ -85,6 +85,10 @@ class SessionController:
     def running_commands(self) -> "list[WorkRow]":
         return self.work.command_rows() if self.session is not None else []
 
+    @property
+    def can_move(self) -> bool:
+        return self.session is not None and bool(self.session.commands.movable)
+
     def stop_work(self, key: str) -> None:
         run_in_background(self._host, "Stopping it", partial(self.work.stop, key), group="work")
 

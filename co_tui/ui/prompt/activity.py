@@ -49,7 +49,6 @@ OWN_COMMAND = "!"
 
 
 STILL_FRAME = "●"
-COMMAND = tool_label("run_command")
 
 
 def spinner(elapsed_s: float, *, still: bool = False) -> str:
@@ -173,11 +172,6 @@ class Activity:
     def is_streaming(self, now: float) -> bool:
         """Whether a reply is arriving, which moves by itself."""
         return self._first_at is not None and not self._tools and now - self._heard_at < STREAMING_S
-
-    @property
-    def runs_command(self) -> bool:
-        """Whether a call waits for a command."""
-        return any(tool.name == COMMAND for tool in self._tools.values())
 
     def is_held_up(self, now: float) -> bool:
         """Whether no data is arriving, or a retry is pending."""

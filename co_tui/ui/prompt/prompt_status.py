@@ -34,10 +34,13 @@ MODE_LINE_S = 4.0
 class PromptStatus:
     """Shows the running turn on the upper border, and the keys and the mode on the lower one."""
 
-    def __init__(self, prompt: Prompt, shortcut_for: ShortcutFor, esc_stops: Callable[[], bool]) -> None:
-        """`esc_stops` says whether Esc would stop the turn now."""
+    def __init__(
+        self, prompt: Prompt, shortcut_for: ShortcutFor, esc_stops: Callable[[], bool], can_move: Callable[[], bool]
+    ) -> None:
+        """`esc_stops` says whether Esc would stop the turn now, `can_move` whether a command could go to the
+        background."""
         self._prompt = prompt
-        self._esc_stops = esc_stops
+        self._esc_stops, self._can_move = esc_stops, can_move
         self._way_to = shortcut_for
         self._skipped = 0
         """Frames of the spinner since the last that was drawn."""
@@ -176,7 +179,7 @@ class PromptStatus:
             steer, background = self._way_to("steer"), self._way_to("background")
             hints = [
                 *([_key("Esc", "stop")] if self._esc_stops() else []),
-                *([_key(background, "background")] if self._activity.runs_command and background[0] != "/" else []),
+                *([_key(background, "background")] if self._can_move() and background[0] != "/" else []),
                 *([_key(steer, "adds" if self._waiting else "adds to this turn")] if steer else []),
             ]
         if self._pasting:

@@ -1,14 +1,18 @@
 """Commands while they run: what they say is told as it comes, and they end with the session, however it ends."""
 
 import asyncio
+import errno
 import json
 import os
 import signal
 import stat
 import subprocess
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, NoReturn, cast
 
 import anyio
 import pytest
@@ -20,8 +24,10 @@ from co_tui.paths import locate
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.processes.process_guard import ProcessGuard
 from co_tui.session.session import Session
+from co_tui.session.tools import movable_command
 from co_tui.session.tools.command_watch import PIECE_BYTES, CommandNews, WaitedText
 from co_tui.session.tools.kept_output import KeptStream
+from co_tui.session.tools.left_commands import CLOSED, FORKED
 from co_tui.session.tools.movable_command import MovableCommand
 from co_tui.session.turns.turn import Outcome
 from co_tui.store.store_errors import StoreError
@@ -273,7 +279,7 @@ async def test_a_running_command_is_moved_to_the_background_and_the_call_returns
     turn = asyncio.create_task(session.submit("go"))
     listener = session.events()
     await asyncio.wait_for(heard_until(listener, "first"), PATIENCE_S)
-    (moved,) = await session.commands.move()
+    (moved,) = await session.commands.move() or ()
     assert await turn is Outcome.DONE
     (returned,) = model.returned
     assert returned.startswith("[Moved to the background by the user") and moved.id in returned and "first" in returned
@@ -293,10 +299,33 @@ async def test_a_running_command_is_moved_to_the_background_and_the_call_returns
 
 async def test_a_moved_command_has_no_time_limit(tmp_path: Path) -> None:
     movable, streams = MovableCommand("serve", ""), (KeptStream(tmp_path, ""), KeptStream(tmp_path, ""))
-    with movable.running(cast(Process, SimpleNamespace(pid=1)), streams), movable.limited(anyio.current_time() + 0.05):
-        await movable.move(tmp_path / "job")
-        await asyncio.sleep(0.1)
+    async with movable.running(cast(Process, SimpleNamespace(pid=1)), streams):
+        with movable.limited(anyio.current_time() + 0.05):
+            await movable.move(tmp_path / "job")
+            await asyncio.sleep(0.1)
     movable.end(0)
+
+
+async def test_a_command_that_ends_while_its_files_are_begun_is_not_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    movable, streams = MovableCommand("serve", ""), (KeptStream(tmp_path, ""), KeptStream(tmp_path, ""))
+    begin, is_begun, goes_on = movable_command._begin_files, threading.Event(), threading.Event()
+
+    def slow(*given: Any) -> Any:
+        files = begin(*given)
+        is_begun.set()
+        goes_on.wait(PATIENCE_S)
+        return files
+
+    monkeypatch.setattr(movable_command, "_begin_files", slow)
+    async with movable.running(cast(Process, SimpleNamespace(pid=1)), streams):
+        await movable.take(0, b"the end")
+        moving = asyncio.create_task(movable.move(tmp_path / "job"))
+        await asyncio.to_thread(is_begun.wait, PATIENCE_S)
+        asyncio.get_running_loop().call_later(0, goes_on.set)
+    assert await moving is None and not (tmp_path / "job").exists()
+    assert streams[0].content_within(100) == b"the end"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -307,7 +336,7 @@ async def test_a_moved_command_ends_by_the_user_and_with_the_session(folder: Pat
     session = await Session.start(environment, "scripted")
     turn = asyncio.create_task(session.submit("go"))
     for name in ("one", "two"):
-        await until(lambda name=name: runs(f"{folder}/{name}"))
+        await until(lambda name=name: runs(f"{folder}/{name}") and session.commands.movable)
         await session.commands.move()
     await turn
     one, two = session.commands.background()
@@ -318,21 +347,148 @@ async def test_a_moved_command_ends_by_the_user_and_with_the_session(folder: Pat
     assert not runs(f"{folder}/two")
 
 
-async def test_nothing_is_moved_if_it_cannot_be_logged(folder: Path, home: Path) -> None:
-    model = Working(("run_command", {"command": "touch file; until test -e go; do sleep 0.01; done"}))
+def full_disk(*_: object) -> NoReturn:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@asynccontextmanager
+async def building(folder: Path, home: Path) -> AsyncIterator[tuple[Session, Working, asyncio.Task[Outcome]]]:
+    """A session whose model waits for a command, until there is a file `go`."""
+    model = Working(
+        ("run_command", {"command": "touch file; until test -e go; do sleep 0.01; done; echo the end; exit 3"})
+    )
     environment = working_in(folder, home, model, LET)
     session = await Session.start(environment, "scripted")
-    turn = asyncio.create_task(session.submit("go"))
-    await until((folder / "file").exists)
+    turn = asyncio.create_task(session.submit("build"))
+    await until(lambda: (folder / "file").exists() and session.commands.movable)
+    try:
+        yield session, model, turn
+    finally:
+        await left(environment, session)
 
+
+async def test_a_command_is_moved_once_however_often_that_is_asked_for(folder: Path, home: Path) -> None:
+    async with building(folder, home) as (session, _, turn):
+        first, second = await asyncio.gather(session.commands.move(), session.commands.move())
+        assert first and second is None
+        assert await turn is Outcome.DONE
+        assert [each.id for each in session.commands.background()] == [first[0].id]
+        assert len(news_of(session)) == 1
+
+
+async def test_a_command_that_ends_while_its_move_is_logged_is_not_moved(folder: Path, home: Path) -> None:
+    async with building(folder, home) as (session, model, turn):
+        log = session.commands.tell
+        assert log is not None
+
+        async def slowly(news: CommandNews) -> None:
+            await log(news)
+            (folder / "go").touch()
+            await turn
+
+        session.commands.tell = slowly
+        assert await session.commands.move() == [] and not session.commands.background()
+        assert news_of(session)[-1] == "not moved to the background: it ended first"
+        assert "[exit code: 3]" in model.returned[-1] and "Moved" not in model.returned[-1]
+
+
+async def test_a_command_that_cannot_be_moved_stays_and_the_log_says_so(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with building(folder, home) as (session, model, turn):
+        monkeypatch.setattr(movable_command, "_new", full_disk)
+        with pytest.raises(OSError, match="No space"):
+            await session.commands.move()
+        assert news_of(session)[-1] == "not moved to the background: No space left on device" and not turn.done()
+        assert not session.commands.background() and not list(session.commands.folder.glob("*/*.log"))
+        (folder / "go").touch()
+        assert await turn is Outcome.DONE and "[exit code: 3]" in model.returned[-1]
+
+
+async def test_a_full_disk_does_not_end_a_moved_command(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with building(folder, home) as (session, model, turn):
+        (moved,) = await session.commands.move() or ()
+        await turn
+        monkeypatch.setattr(movable_command, "_append", full_disk)
+        (folder / "go").touch()
+        await until(lambda: not session.commands.running())
+        ended = session.commands.state(moved.id)
+        assert ended.exit_code == 3 and ended.output.endswith("the end") and "No space left on device" in ended.output
+        model.steps = [("check_command", {"command_id": moved.id})]
+        await session.submit("how did it go?")
+        why = "[Its log could not be written: No space left on device. After that it printed:]\nthe end"
+        assert why in model.returned[-1] and "[exit code: 3]" in model.returned[-1]
+
+
+async def test_nothing_is_moved_if_it_cannot_be_logged(folder: Path, home: Path) -> None:
     async def full(_: CommandNews) -> None:
         raise StoreError("The disk is full.")
 
-    session.commands.tell, tell = full, session.commands.tell
-    with pytest.raises(StoreError):
+    async with building(folder, home) as (session, model, turn):
+        session.commands.tell, tell = full, session.commands.tell
+        with pytest.raises(StoreError):
+            await session.commands.move()
+        assert not session.commands.background() and not turn.done()
+        session.commands.tell = tell
+        (folder / "go").touch()
+        assert await turn is Outcome.DONE and "Moved" not in model.returned[-1]
+
+
+@pytest.mark.parametrize("is_moved", [True, False])
+async def test_who_resumes_a_session_learns_once_that_its_background_commands_ended(
+    folder: Path, home: Path, is_moved: bool
+) -> None:
+    line = "touch file; exec sleep 600"
+    model = Working(("run_command" if is_moved else "start_command", {"command": line}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    turn = asyncio.create_task(session.submit("serve"))
+    await until(lambda: (folder / "file").exists() and (session.commands.movable or not is_moved))
+    if is_moved:
         await session.commands.move()
-    assert not session.commands.background() and not turn.done()
-    session.commands.tell = tell
+    await turn
+    forked, known = await session.fork(), len(news_of(session))
+    await session.close()
+    for prompt in ("", "and now?", "again"):  # the first time, nothing is sent to the model
+        session = await Session.resume(environment, session.id)
+        if prompt:
+            await session.submit(prompt)
+            (note,) = told(session)
+            assert f"Ended when the session was closed, if not before: `{line}` (ID " in note
+        assert news_of(session)[known:] == [CLOSED]
+        await session.close()
+    fork = await Session.resume(environment, forked)
+    assert news_of(fork)[known:] == [FORKED]
+    await left(environment, fork)
+
+
+async def test_an_end_that_is_logged_reaches_the_model_after_a_resume(folder: Path, home: Path) -> None:
+    model = Working(("start_command", {"command": "until test -e go; do sleep 0.01; done; exit 3"}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    await session.submit("serve")
     (folder / "go").touch()
-    assert await turn is Outcome.DONE and "Moved" not in model.returned[-1]
+    await until(lambda: news_of(session))
+    ended = news_of(session)
+    await session.close()
+    session = await Session.resume(environment, session.id)
+    await session.submit("and now?")
+    (note,) = told(session)
+    assert "Ended with exit code 3 after" in note and news_of(session) == ended
+    await left(environment, session)
+
+
+async def test_a_command_that_the_model_stopped_is_not_reported_after_a_resume(folder: Path, home: Path) -> None:
+    model = Working(("start_command", {"command": "sleep 600"}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    await session.submit("serve")
+    model.steps = [("stop_command", {"command_id": session.commands.background()[0].id})]
+    await session.submit("stop it")
+    await session.close()
+    session = await Session.resume(environment, session.id)
+    await session.submit("and now?")
+    assert not told(session) and CLOSED not in news_of(session)
     await left(environment, session)

@@ -11,11 +11,12 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.work.session_work import WorkRow
 from co_tui.ui.work.work_strip import WorkStrip
 from tests.support.provider import Provider, Reply
-from tests.support.screen import answer, launch_for, running, screen_text, until
+from tests.support.screen import answer, launch_for, running, screen_text, type_text, until
 from tests.ui.chat.test_working import asked, call
 
 STEPS = ({"content": "Read the tests", "status": "completed"}, {"content": "Run the tests", "status": "in_progress"})
 DONE = tuple({**step, "status": "completed"} for step in STEPS)
+CANNOT_MOVE = "No running command can be moved to the background."
 WAIT = "until test -e go; do sleep 0.01; done"
 
 
@@ -78,6 +79,9 @@ async def test_the_running_command_moves_to_the_background(home: Path, provider:
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("build")
         await asked(app, pilot, "Run this command?")
+        await pilot.press("ctrl+b")
+        await until(pilot, lambda: CANNOT_MOVE in [each.message for each in app._notifications])
+        assert "Ctrl+B background" not in screen_text(app), "it waits for the answer"
         await pilot.press("y")
         await until(pilot, lambda: "… building" in screen_text(app) and "Ctrl+B background" in screen_text(app))
         await pilot.press("ctrl+b")
@@ -88,8 +92,17 @@ async def test_the_running_command_moves_to_the_background(home: Path, provider:
         (folder / "go").touch()
         await until(pilot, lambda: "Background command ended with exit code 0" in screen_text(app))
         assert not strip(app).display
+
+
+async def test_the_users_own_command_does_not_move(home: Path, provider: Provider, folder: Path) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, f"!echo mine; {WAIT}\n")
+        await until(pilot, lambda: re.search("^ *mine|… mine|│ *mine", screen_text(app), re.MULTILINE))
         await pilot.press("ctrl+b")
-        await until(pilot, lambda: "No command is running." in [each.message for each in app._notifications])
+        await until(pilot, lambda: CANNOT_MOVE in [each.message for each in app._notifications])
+        assert "Ctrl+B background" not in screen_text(app)
+        (folder / "go").touch()
+        await until(pilot, lambda: app.controller.idle)
 
 
 async def test_a_delegation_is_in_sight_and_stopped_alone(home: Path, provider: Provider, folder: Path) -> None:

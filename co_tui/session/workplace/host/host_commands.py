@@ -14,6 +14,7 @@ from co_tui.agent.permissions.protected_files import NOTHING, Protected
 from co_tui.events.storable import storable_text
 from co_tui.session.tools.command_watch import LONGEST_WAITED_CHARS, BackgroundCommand, CommandNews
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard, SetAside
+from co_tui.session.tools.movable_command import MovableCommand
 from co_tui.session.tools.running_commands import WATCH_S, RunningCommands, _Started
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.session.workplace.host.address import HostUnreachable
@@ -103,8 +104,9 @@ class HostCommands(RunningCommands):
     def state(self, command_id: str) -> BackgroundCommand:
         return self._states[command_id]._replace(seconds=time.monotonic() - self._started[command_id].began)
 
-    async def move(self) -> Sequence[BackgroundCommand]:
-        """Those that run there end with their call."""
+    @property
+    def movable(self) -> Sequence[MovableCommand]:
+        """None: those that run there end with their call."""
         return ()
 
     async def end(self, command_id: str, *, by_user: bool = True) -> None:
