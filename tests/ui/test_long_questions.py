@@ -27,7 +27,7 @@ def adding(app: CoTui) -> Screen[str]:
 
 @pytest.mark.parametrize(
     ("make", "choices", "size"),
-    [(confirming, ("y Yes", "n No"), (60, 16)), (adding, ("Add and", "Do not add"), (43, 16))],
+    [(confirming, ("y Yes", "n No"), (60, 16)), (adding, ("Add and", "Do not add", "Esc Back"), (43, 16))],
 )
 async def test_the_text_scrolls_and_the_choices_stay_in_sight(
     home: Path, make: Callable[[CoTui], Screen[Any]], choices: tuple[str, ...], size: tuple[int, int]
