@@ -149,8 +149,9 @@ def add_server(name: str, started: str, paths: Paths) -> McpServer:
 def server_table(started: str) -> dict[str, object]:
     """The entry of an MCP server that is reached at an address, or started by a command line. Raises
     `SettingsError`."""
-    if started.startswith(("http://", "https://")):
-        return {"url": started}
+    scheme, separator, rest = started.partition("://")
+    if separator and scheme.lower() in ("http", "https"):
+        return {"url": f"{scheme.lower()}://{rest}"}
     import shlex
 
     try:
@@ -159,7 +160,17 @@ def server_table(started: str) -> dict[str, object]:
         raise SettingsError("The command has an open quote.") from None
     if not words:
         raise SettingsError("Write a command, or an address that starts with https://.")
+    if _is_variable(words[0]):
+        raise SettingsError(f"{quoted(words[0])} is not a program. Set variables with `env` in config.toml.")
+    if words[0].startswith("~"):
+        raise SettingsError(f"Write the whole path instead of {quoted(words[0])}.")
     return {"command": words[0], **({"args": words[1:]} if words[1:] else {})}
+
+
+def _is_variable(word: str) -> bool:
+    """Whether a shell would take the word as a variable that is set for the command after it."""
+    name, separator, _ = word.partition("=")
+    return bool(separator) and name.isidentifier()
 
 
 def _own_servers(paths: Paths) -> dict[str, object]:

@@ -24,6 +24,14 @@ def test_it_is_copied_and_every_command_about_sessions_works_on_it(here: Here) -
     assert here("example").out.strip() != session_id, "what was used and deleted stays so"
 
 
+def test_a_fork_of_it_is_not_given_as_a_copy(here: Here) -> None:
+    session_id = here("example").out.strip()
+    early, late = (here("run", "--resume", session_id, "-p", f"/fork {at}").out.strip() for at in ("56", ""))
+    assert early and late and here("compact", session_id).code == 0, "the copy itself was changed"
+    copied = here("example").out.strip()
+    assert copied not in (session_id, early, late) and here("example").out.strip() == copied
+
+
 def test_a_prompt_to_it_is_answered_by_the_configured_model(served_here: Here, provider: Provider) -> None:
     provider.window, provider.default = 200_000, Reply(text="With pleasure.")
     session_id = served_here("example").out.strip()

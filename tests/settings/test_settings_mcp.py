@@ -7,7 +7,7 @@ import pytest
 from co_tui.paths import locate
 from co_tui.settings import Loaded, SettingsError, check, load
 from co_tui.settings.mcp_servers import McpServer, VariableMissing, with_variables
-from co_tui.settings.writing import write
+from co_tui.settings.writing import server_table, write
 from co_tui.trust import Trust
 from tests.support.here import Here
 
@@ -130,3 +130,12 @@ def test_a_key_in_a_folder_that_is_not_trusted_is_not_quoted(here: Here) -> None
     sentence = [here("config", "mcp_servers"), here("config"), here("trust")]
     assert any("docs" in each.out + each.err for each in sentence)
     assert not any("sk-secret" in each.out + each.err for each in sentence)
+
+
+def test_a_server_is_added_by_an_address_in_capitals_and_not_by_what_only_a_shell_understands() -> None:
+    assert server_table("HTTPS://Example.com/X") == {"url": "https://Example.com/X"}
+    assert server_table("npx -y a=b") == {"command": "npx", "args": ["-y", "a=b"]}
+    with pytest.raises(SettingsError, match="'FOO=1' is not a program"):
+        server_table("FOO=1 npx x")
+    with pytest.raises(SettingsError, match="Write the whole path instead of '~/bin/x'"):
+        server_table("~/bin/x")

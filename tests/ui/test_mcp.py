@@ -110,6 +110,9 @@ async def test_one_is_added_and_started_once_the_user_saw_what_it_runs(home: Pat
         await pilot.press(*["backspace"] * 5)
         await type_text(pilot, "second\n")
         await until(pilot, lambda: "such as npx" in screen_text(app))
+        app.screen.query_one(Input).value = "no-such-program -y"
+        await pilot.press("enter")
+        await until(pilot, lambda: "'no-such-program' was not found" in screen_text(app))
         app.screen.query_one(Input).value = f"{sys.executable} {ODD}"
         await pilot.press("enter")
         await until(pilot, lambda: "outside of any sandbox" in screen_text(app) and str(ODD)[:30] in screen_text(app))

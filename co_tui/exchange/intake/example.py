@@ -1,5 +1,6 @@
 """The example session: a recorded job to try things on, copied like any other session from a file."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +22,7 @@ def copy_example(store: Store) -> str:
     """Copy the recorded job to a session of the user's own; returns its id. A recent copy with which nothing was done
     is used again, so that looking at it twice leaves one session. Raises `StoreError`."""
     (recorded,) = load(EXAMPLE)
-    if unchanged := _unchanged(store, len(recorded.log)):
+    if unchanged := _unchanged(store, recorded.log):
         return unchanged
     session_id = new_session_id()
     log = tuple(_copied(event, session_id) for event in recorded.log)
@@ -35,12 +36,19 @@ def _copied(event: Event, session_id: str) -> Event:
     return event.but(session_id=session_id, fact=named)
 
 
-def _unchanged(store: Store, length: int) -> str:
-    """The newest copy that is not open and has nothing but the recording; empty if there is none."""
+def _unchanged(store: Store, recorded: Sequence[Event]) -> str:
+    """The newest copy that is not open and has all of the recording and nothing more; empty if there is none."""
     open_now = store.claimed()
     with store.reading() as reading:
         for row in reading.sessions(limit=MOST_SEARCHED):
             is_copy = row.model == EXAMPLE_MODEL and row.id not in open_now
-            if is_copy and all(isinstance(each.fact, _UNCHANGED) for each in reading.events(row.id, after=length)):
+            if is_copy and _is_untouched(list(reading.events(row.id)), recorded):
                 return row.id
     return ""
+
+
+def _is_untouched(log: Sequence[Event], recorded: Sequence[Event]) -> bool:
+    """Whether a log is the whole recording, followed at most by what a session logs if it is only opened and left."""
+    copied, added = log[: len(recorded)], log[len(recorded) :]
+    same = [(each.type, each.timestamp) for each in copied] == [(each.type, each.timestamp) for each in recorded]
+    return same and all(isinstance(each.fact, _UNCHANGED) for each in added)

@@ -17,7 +17,7 @@ from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.compaction.applying import NOT_SMALLER, Applier, NotWorthIt
 from co_tui.session.compaction.background_compaction import Background, Move, Stage
 from co_tui.session.compaction.compaction_notices import Notices
-from co_tui.session.compaction.decisions import Decision, cut_up_to, decide, is_within_turn, requested_cut
+from co_tui.session.compaction.decisions import Decision, cut_up_to, decide, is_within_turn, requested_cut, why_nothing
 from co_tui.session.compaction.forecast import Forecast, forecast, may_free
 from co_tui.session.compaction.job import Compactable, Compaction, planned, since
 from co_tui.session.compaction.prepare import Declined, Stopped, prepare
@@ -318,7 +318,7 @@ async def _requested(
     else:
         cut = requested_cut(history.governor, measured, trigger, deep=deep)
     if cut is None:
-        raise CompactionRefused("Nothing to compact: the rest is pinned or not answered yet.")
+        raise CompactionRefused(f"Nothing to compact: {why_nothing(measured)}.")
     room = history.governor.deep_tokens if deep else math.inf
     compaction = planned(on, measured, Plan(cut, waits=True, focus=focus, room_tokens=room))
     if trigger is Trigger.MANUAL and not await may_free(compaction, measured):

@@ -14,7 +14,7 @@ from co_tui.context.compact.decide import (
     asked_cut,
     frees_enough,
 )
-from co_tui.context.indexed_history import PROMPT, REPLY, Cut
+from co_tui.context.indexed_history import PROMPT, REPLACEMENT, REPLY, Cut
 from co_tui.context.policy import CompactionRule, Policy
 from co_tui.context.request.pipeline import Governor, Measured
 from co_tui.events import (
@@ -79,6 +79,15 @@ def cut_up_to(entries: Sequence[Entry], measured: Measured, trigger: Trigger, up
     origins = enumerate(measured.origins)
     end = next((n for n, origin in origins if origin is not None and origin >= index), len(measured.live))
     return measured.live.whole_cut(trigger, upto=end, pinned=measured.pinned)
+
+
+def why_nothing(measured: Measured) -> str:
+    """Why a compaction on demand has nothing to replace."""
+    kinds = measured.live.kinds
+    is_open = not kinds[-1] & (REPLY | REPLACEMENT)
+    if measured.pinned or is_open or not any(kind & REPLACEMENT for kind in kinds):
+        return "the rest is pinned or not answered yet"
+    return "everything is summarised already"
 
 
 MOST_IN_A_ROW: Final = 2

@@ -13,7 +13,7 @@ from co_tui.events.file_diff import with_marks
 from co_tui.ui.approvals.choices import ChoiceBox
 from co_tui.ui.approvals.question_bar import Question
 from co_tui.ui.approvals.question_text import diff_contents, markdown_rows
-from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.dialogs.scrolling_dialog import SCROLL_HINT, ScrollingDialog
 from co_tui.ui.themes.themes import Palette, palette_of
 from co_tui.ui.widgets.key_hints import KeyHints
 
@@ -21,7 +21,7 @@ AROUND_TEXT: Final = 10
 """Columns of borders, padding and the scroll bar."""
 
 
-class WholeQuestionScreen(Dialog[str]):
+class WholeQuestionScreen(ScrollingDialog[str]):
     """Answers with the key of a choice; Esc goes back to the panel."""
 
     DEFAULT_CSS = """
@@ -31,10 +31,6 @@ class WholeQuestionScreen(Dialog[str]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Back"),
-        Binding("pagedown", "page(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
-        Binding("home", "to_end(-1)", show=False),
-        Binding("end", "to_end(1)", show=False),
     ]
 
     def __init__(self, question: Question) -> None:
@@ -50,13 +46,10 @@ class WholeQuestionScreen(Dialog[str]):
             with VerticalScroll(can_focus=False):
                 yield Static(self._text(self.app.size.width - AROUND_TEXT), markup=False)
             yield ChoiceBox(self._question.choices, self.answer)
-            yield KeyHints(("pageup pagedown", "scroll"), ("up down enter", "choose"), ("escape", "back"))
+            yield KeyHints(SCROLL_HINT, ("up down enter", "choose"), ("escape", "back"))
 
     def on_mount(self) -> None:
         self.query_one(ChoiceBox).focus()
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self._fit_text)
 
     def _fit_text(self) -> None:
         text = self.query_one(Static)
@@ -65,14 +58,6 @@ class WholeQuestionScreen(Dialog[str]):
 
     def _text(self, width: int) -> Content:
         return _text(self._question, max(1, width), palette_of(self.app.current_theme))
-
-    def action_page(self, step: int) -> None:
-        text = self.query_one(VerticalScroll)
-        text.scroll_relative(y=step * max(1, text.size.height - 1), animate=False)
-
-    def action_to_end(self, step: int) -> None:
-        text = self.query_one(VerticalScroll)
-        text.scroll_to(y=0 if step < 0 else text.max_scroll_y, animate=False)
 
 
 def _text(question: Question, width: int, palette: Palette) -> Content:

@@ -140,7 +140,7 @@ class ChatScreen(ChatRequests):
         self._late = late
         if self._launch.settings.keys:
             self._use_keys(self._launch.settings.keys)  # the timeline has keys, too
-        late.timeline.show(self._state.timeline)
+        late.timeline.show(self._state.timeline, self._state.transcript)
         self.show_state(self._state)
         self._edited()
 
@@ -180,7 +180,7 @@ class ChatScreen(ChatRequests):
     def show_replayed(self, state: SessionState) -> None:
         """The same session after its full replay."""
         if self._late is not None:
-            self._late.timeline.show(state.timeline)
+            self._late.timeline.show(state.timeline, state.transcript)
         self.show_state(state)
 
     def show_older(self, blocks: list[Block]) -> None:

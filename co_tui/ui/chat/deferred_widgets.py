@@ -10,7 +10,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, SpentToday
+from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, Message, SpentToday
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
@@ -60,7 +60,7 @@ class DeferredWidgets:
     def show_session(self, state: SessionState) -> None:
         self.compacting.end()
         self._reply = StreamedReply()
-        self.timeline.show(state.timeline)
+        self.timeline.show(state.timeline, state.transcript)
         self.work.show_session()
 
     def show_state(self, state: SessionState, settings: Settings, compactions: int) -> None:
@@ -77,6 +77,8 @@ class DeferredWidgets:
         """Show one event of the running session; the gauge shows background compaction by itself."""
         if event.seq is not None and state.timeline and state.timeline[-1] is event:
             self.timeline.add(event)
+        elif isinstance(event.fact, Message):
+            self.timeline.use_mode()
         self.work.apply(event.fact)
         if self._reply.apply(event.fact, time.monotonic()):
             self._draw_gauges()

@@ -1,5 +1,7 @@
 """Lists and changes MCP servers for their screen."""
 
+import shutil
+
 from co_tui import settings
 from co_tui.agent.mcp.servers import server_states
 from co_tui.settings import writing
@@ -30,8 +32,15 @@ class McpEditor:
         table = writing.server_table(started)
         settings.check("mcp_servers", {name: table})
         if "url" in table:
-            return f"{name} connects to {started} whenever co-tui starts. The model can send it what it works on."
+            return f"{name} connects to {table['url']} whenever co-tui starts. The model can send it what it works on."
+        self._require_program(str(table["command"]))
         return f"{name} runs this on your machine, outside of any sandbox, whenever co-tui starts:\n  {started}"
+
+    def _require_program(self, command: str) -> None:
+        launch = self._host.launch
+        program = str(launch.cwd / command) if "/" in command else command  # where a server is started
+        if "${" not in command and shutil.which(program, path=launch.environ.get("PATH")) is None:
+            raise settings.SettingsError(f"The program {settings.quoted(command)} was not found or cannot run.")
 
     async def add(self, name: str, started: str) -> str:
         """Raises `SettingsError`."""

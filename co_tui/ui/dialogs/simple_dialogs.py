@@ -5,17 +5,18 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Input, Static, TextArea
 
 from co_tui.inert import one_line
 from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.dialogs.scrolling_dialog import ScrollingDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.safe_text_area import SafeTextArea
 
 
-class ConfirmScreen(Dialog[bool]):
+class ConfirmScreen(ScrollingDialog[bool]):
     """A question answered with y or n."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -29,7 +30,8 @@ class ConfirmScreen(Dialog[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield Static(self._question, markup=False)
+            with VerticalScroll(can_focus=False):
+                yield Static(self._question, markup=False)
             yield KeyHints(("y", "yes"), ("n", "no"))
 
     def action_say(self, answer: bool) -> None:

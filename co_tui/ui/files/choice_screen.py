@@ -16,7 +16,7 @@ from co_tui.session.snapshots.commits import commits_sentence
 from co_tui.session.snapshots.entries import shown_path
 from co_tui.session.snapshots.restore import RestorePlan
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
-from co_tui.ui.dialogs.dialog import Dialog
+from co_tui.ui.dialogs.scrolling_dialog import ScrollingDialog
 from co_tui.ui.widgets.key_hints import KeyHints
 
 MOST_LISTED = 100
@@ -26,7 +26,7 @@ RESTORED = {BOTH: file_rewinds.BOTH, CONVERSATION: file_rewinds.CONVERSATION, FI
 KEEP, OVERWRITE = "k", "o"
 
 
-class ChoiceScreen(Dialog[str]):
+class ChoiceScreen(ScrollingDialog[str]):
     """Answers with the key of a choice; Esc answers nothing."""
 
     DEFAULT_CSS = """
@@ -35,8 +35,6 @@ class ChoiceScreen(Dialog[str]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "close", "Back"),
-        Binding("pagedown", "page(1)", show=False),
-        Binding("pageup", "page(-1)", show=False),
     ]
 
     def __init__(self, title: str, text: Content, choices: Sequence[Choice]) -> None:
@@ -53,14 +51,6 @@ class ChoiceScreen(Dialog[str]):
 
     def on_mount(self) -> None:
         self.query_one(ChoiceBox).focus()
-
-    @property
-    def rows_for_content(self) -> int:
-        return max(1, super().rows_for_content - len(self._choices.all) - 1)
-
-    def action_page(self, step: int) -> None:
-        text = self.query_one(VerticalScroll)
-        text.scroll_relative(y=step * max(1, text.size.height - 1), animate=False)
 
 
 def edit_question(plan: RestorePlan) -> ChoiceScreen:

@@ -23,6 +23,10 @@ class EditorError(Exception):
     """Why nothing was edited, as a sentence for the user."""
 
 
+class EditorFailed(EditorError):
+    """The editor ran, and its exit code says that it failed."""
+
+
 def editor_command(environ: Mapping[str, str]) -> list[str]:
     """The command in $VISUAL, else $EDITOR. Raises `EditorError`."""
     name = next((key for key in ("VISUAL", "EDITOR") if environ.get(key, "").strip()), "")
@@ -46,8 +50,10 @@ async def edit_externally(app: App[Any], text: str, environ: Mapping[str, str], 
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             stream.write(text)
-        if code := await edit_file(app, file, environ, cwd):
-            raise EditorError(f"The editor exited with code {code}. The prompt is unchanged.")
+        try:
+            await edit_file(app, file, environ, cwd)
+        except EditorFailed as error:
+            raise EditorError(f"{error} The prompt is unchanged.") from None
         return _read(file)
     except OSError as error:
         raise EditorError(f"Cannot open the editor: {error.strerror or error}.") from None
@@ -55,8 +61,8 @@ async def edit_externally(app: App[Any], text: str, environ: Mapping[str, str], 
         _remove(file)
 
 
-async def edit_file(app: App[Any], file: Path, environ: Mapping[str, str], cwd: Path) -> int:
-    """Open a file in the editor; returns the editor's exit code. Raises `EditorError`."""
+async def edit_file(app: App[Any], file: Path, environ: Mapping[str, str], cwd: Path) -> None:
+    """Open a file in the editor. Raises `EditorError`, also if the editor says that it failed."""
     command = editor_command(environ)
     try:
         with left_to_another_program(), app.suspend():
@@ -65,7 +71,8 @@ async def edit_file(app: App[Any], file: Path, environ: Mapping[str, str], cwd: 
         raise EditorError("Cannot open an editor here.") from None
     if isinstance(code, OSError):
         raise EditorError(f"Cannot open the editor: {code.strerror or code}.")
-    return code
+    if code:
+        raise EditorFailed(f"The editor exited with code {code}.")
 
 
 async def _run(command: Sequence[str], environ: Mapping[str, str], cwd: Path) -> int | OSError:

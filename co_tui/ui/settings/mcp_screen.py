@@ -7,7 +7,7 @@ from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -17,6 +17,7 @@ from co_tui.settings import SettingsError
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
 from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
+from co_tui.ui.dialogs.scrolling_dialog import SCROLL_HINT, ScrollingDialog
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
 from co_tui.ui.widgets.safe_list import SafeList
@@ -27,7 +28,7 @@ NAME_COLUMNS: Final = 16
 NOTHING: Final = "No MCP servers yet. Press a to add one."
 KEYS: Final = (("a", "add"), ("r", "restart failed ones"), ("ctrl+g", "edit config.toml"), ("escape", "back"))
 WRITING_KEYS: Final = (("enter", "next"), ("escape", "back"))
-CHOOSING_KEYS: Final = (("up down enter", "choose"), ("escape", "back"))
+CHOOSING_KEYS: Final = (SCROLL_HINT, ("up down enter", "choose"), ("escape", "back"))
 ASK_NAME: Final = "A short name, such as github. Its tools are named after it."
 ASK_START: Final = (
     "The command that starts it, such as npx -y some-server, or its https:// address. "
@@ -112,7 +113,7 @@ class McpScreen(Dialog[None]):
         self._fill()
 
 
-class AddServerScreen(Dialog[str]):
+class AddServerScreen(ScrollingDialog[str]):
     """Asks for a name, then for a command or an address, and shows what will run before it is added."""
 
     DEFAULT_CSS = """
@@ -129,7 +130,8 @@ class AddServerScreen(Dialog[str]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Add an MCP server"
-            yield Static(ASK_NAME, markup=False)
+            with VerticalScroll(can_focus=False):
+                yield Static(ASK_NAME, markup=False)
             yield Field()
             choices = ChoiceBox(Choices((Choice(ADD, "Add and start it"), Choice("n", "Do not add it"))), self._chosen)
             choices.display = False
@@ -162,7 +164,7 @@ class AddServerScreen(Dialog[str]):
         choices, field = self.query_one(ChoiceBox), self.query_one(Field)
         choices.display, field.display = asks, not asks
         (choices if asks else field).focus()
-        self.query_one(KeyHints).show(*(CHOOSING_KEYS if asks else WRITING_KEYS))
+        self.show_keys(*(CHOOSING_KEYS if asks else WRITING_KEYS))
 
     def action_back(self) -> None:
         """One step back."""

@@ -1,5 +1,6 @@
 """Timeline entries indexed by kind, so that filtering does not scan all of them."""
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
@@ -11,13 +12,14 @@ from co_tui.events import (
     CompactionStart,
     CompactionUndone,
     Event,
+    FilesChanged,
     Message,
     ModeChange,
     Rewind,
     SessionError,
 )
 from co_tui.events.symbols import EntryKind
-from co_tui.session.state.session_state import seq_of
+from co_tui.session.state.session_state import Entry, seq_of
 from co_tui.settings.rules import ASK
 
 TimelineFilter: TypeAlias = EntryKind | str
@@ -42,7 +44,8 @@ class TimelineLog:
     once a turn used it.
     """
 
-    def __init__(self, events: Iterable[Event] = ()) -> None:
+    def __init__(self, events: Iterable[Event] = (), messages: Sequence[Entry] = ()) -> None:
+        """`messages` are all that were logged: of these, `events` has only the first of each turn."""
         self._all: list[Event] = []
         self._undone: set[int] = set()
         self._rewinds: list[tuple[int, int]] = []
@@ -59,21 +62,34 @@ class TimelineLog:
         self._mode: Event | None = None
         """The latest change of the mode that no turn has used yet."""
         for event in events:
+            if isinstance(event.fact, ModeChange):
+                self._use_mode_of(messages, seq_of(event))
             self.add(event)
+        self._use_mode_of(messages)
+
+    def _use_mode_of(self, messages: Sequence[Entry], before: float = math.inf) -> None:
+        """Use the latest mode if a message was logged after its change, and before an event."""
+        if self._mode is not None and messages:
+            index = bisect_right(messages, seq_of(self._mode), key=lambda entry: entry.seq)
+            if index < len(messages) and messages[index].seq < before:
+                self.use_mode()
 
     def add(self, event: Event) -> Rearranged:
         entry = event.fact.entry()
         if entry is None:
             return Rearranged()
+        used = False
         match event.fact:
             case CompactionUndone(compaction_seq=seq):
                 self._undone.add(seq)
             case Rewind(to_seq=start):
                 self._rewinds.append((start, event.seq or 0))
+            case FilesChanged():
+                used = self.use_mode()
         removed = self._answered(event) or self._ended(event)
         self._all.append(event)
         self._of_kind[entry.kind].append(event)
-        return Rearranged(main=not entry.is_quiet and self._add_main(event), others=removed)
+        return Rearranged(main=(not entry.is_quiet and self._add_main(event)) or used, others=removed)
 
     def _add_main(self, event: Event) -> bool:
         """Add a main entry; whether that did more than to append it."""
@@ -82,7 +98,7 @@ class TimelineLog:
                 self._mode = event if mode else None  # the mode of another user says nothing here
                 return False
             case Message():
-                used = self._use_mode()
+                used = self.use_mode()
                 self._main.append(event)
                 return used
             case SessionError() if self._main and _is_same_failure(self._main[-1].fact, event.fact):
@@ -94,8 +110,8 @@ class TimelineLog:
         self._main.append(event)
         return False
 
-    def _use_mode(self) -> bool:
-        """A turn begins: show the change to its mode, if the turn before had another."""
+    def use_mode(self) -> bool:
+        """A turn begins or continues: show the change to its mode, if that is new; returns whether it is."""
         changed, self._mode = self._mode, None
         if changed is None or not isinstance(changed.fact, ModeChange) or changed.fact.to == self._mode_used:
             return False

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Rewind
 from co_tui.events.symbols import EntryWeight
-from co_tui.session.state.session_state import seq_of
+from co_tui.session.state.session_state import Entry, seq_of
 from co_tui.ui.keys import command_table
 from co_tui.ui.timeline.timeline_entry import timeline_row
 from co_tui.ui.timeline.timeline_log import MAIN, TimelineFilter, TimelineLog
@@ -82,9 +82,9 @@ class Timeline(SafeList):
 
     # Content
 
-    def show(self, events: Iterable[Event]) -> None:
-        """Replace all entries."""
-        self._log, self._filter = TimelineLog(events), MAIN
+    def show(self, events: Iterable[Event], messages: Sequence[Entry] = ()) -> None:
+        """Replace all entries. `messages` are all that were logged."""
+        self._log, self._filter = TimelineLog(events, messages), MAIN
         self._draw_newest()
         self.see_newest()
 
@@ -94,9 +94,7 @@ class Timeline(SafeList):
         before, chosen = len(self._entries), self._index
         rearranged = self._log.add(event)
         if rearranged.main if self._filter == MAIN else rearranged.others:
-            self._draw_newest()
-            if chosen is not None:
-                self._draw_and_go_to(min(chosen, len(self._entries) - 1))
+            self._draw_rearranged(chosen)
         elif len(self._entries) > before:
             if not self._drawn:
                 self.clear_options()
@@ -108,6 +106,20 @@ class Timeline(SafeList):
         if self.has_focus and at_newest:  # the reader at the newest entry sees the next one, too
             self.scroll_end(animate=False, immediate=False)
         self.see_newest()
+
+    def use_mode(self) -> None:
+        """A turn continues: the mode in force is an entry, if the mode used before was another."""
+        chosen = self._index
+        if self._log.use_mode():
+            if self._filter == MAIN:
+                self._draw_rearranged(chosen)
+            self._show_hidden()
+            self.see_newest()
+
+    def _draw_rearranged(self, chosen: int | None) -> None:
+        self._draw_newest()
+        if chosen is not None:
+            self._draw_and_go_to(min(chosen, len(self._entries) - 1))
 
     def _show_undone(self, event: Event) -> None:
         """Draw the entries again that this event undoes, or brings back."""

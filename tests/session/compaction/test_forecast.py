@@ -69,3 +69,17 @@ async def test_nothing_is_promised_where_nothing_can_be_gained(home: Path, provi
             with pytest.raises(CompactionRefused, match="Nothing to compact"):
                 await session.forecast(deep=deep)
         assert not provider.summary_requests
+
+
+async def test_what_is_summarised_already_is_not_called_pinned(home: Path, provider: Provider) -> None:
+    provider.default = Reply(text="It is a long reply about a module. " * 40, prompt_tokens=-1)
+    async with talking(home, provider) as session:
+        for n in range(3):
+            await session.submit(f"Question {n} about the module: " + "what is it for? " * 20)
+        assert (await session.compact(deep=True)).success
+        with pytest.raises(CompactionRefused, match=r"^Nothing to compact: everything is summarised already\.$"):
+            await session.forecast(deep=True)
+        newest = session.state.history[-1].ref
+        await session.edits.pin([newest])
+        with pytest.raises(CompactionRefused, match=r"^Nothing to compact: the rest is pinned or not answered yet\.$"):
+            await session.forecast(deep=True)

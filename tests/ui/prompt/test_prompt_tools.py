@@ -7,13 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from textual.app import App
 from textual.events import Key
 from textual.widgets import OptionList
 
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
-from co_tui.ui.prompt.external_editor import EditorError, editor_command
+from co_tui.ui.prompt.external_editor import EditorError, edit_file, editor_command
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -158,3 +159,10 @@ async def test_the_prompt_is_written_in_an_editor_and_the_file_is_the_user_s_alo
 def test_an_editor_that_cannot_be_used_is_a_sentence(environ: dict[str, str], said: str) -> None:
     with pytest.raises(EditorError, match=said):
         editor_command({**environ, "PATH": os.defpath})
+
+
+async def test_an_editor_that_fails_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    app: App[None] = App()
+    monkeypatch.setattr(app, "suspend", contextlib.nullcontext)
+    with pytest.raises(EditorError, match=r"^The editor exited with code 1\.$"):
+        await edit_file(app, tmp_path / "config.toml", {"EDITOR": "false", "PATH": os.environ["PATH"]}, tmp_path)

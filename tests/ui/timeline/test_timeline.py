@@ -23,6 +23,7 @@ from co_tui.events import (
     DelegationStart,
     Event,
     Fact,
+    FilesChanged,
     FilesRestored,
     HookRun,
     MemoryWritten,
@@ -47,6 +48,7 @@ from co_tui.events import (
 from co_tui.events.symbols import EntryKind, EntryWeight
 from co_tui.events.wording import TROUBLES
 from co_tui.exchange.exporters.story import exported_event
+from co_tui.session.state.session_state import Entry
 from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
@@ -225,6 +227,19 @@ def test_a_mode_is_an_entry_once_a_turn_used_it() -> None:
     log.add(event(10, ModeChange(from_="", to="")))
     log.add(turn_event(11))
     assert log.of(MAIN)[-1].seq == 11 and log.routine == 6, "an imported mode is not named"
+
+
+def test_a_mode_in_force_during_a_part_of_a_turn_is_an_entry() -> None:
+    events = [turn_event(1), event(3, ModeChange(from_="ask", to="edits")), event(5, ModeChange(from_="", to="ask"))]
+    replies = [Entry((seq, 0), 1, {}, "") for seq in (1, 2, 4)]
+    stored = TimelineLog([*events, turn_event(6)], replies)
+    assert [each.seq for each in stored.of(MAIN)] == [1, 3, 5, 6]
+    assert [each.seq for each in TimelineLog([*events, turn_event(6)], replies[:2]).of(MAIN)] == [1, 6], "never used"
+    live = TimelineLog(events[:2])
+    assert live.use_mode() and not live.use_mode() and [each.seq for each in live.of(MAIN)] == [1, 3]
+    live = TimelineLog(events[:2])
+    assert live.add(event(4, FilesChanged(turn=1, paths=("a",), snapshot=""))).main
+    assert [each.seq for each in live.of(MAIN)] == [1, 3]
 
 
 async def test_routine_is_counted_and_the_filter_shows_it(home: Path, provider: Provider) -> None:
