@@ -118,3 +118,15 @@ def test_diff_prints_each_file(here: Here, folder: Path) -> None:
 def test_doctor_reports_the_size(here: Here) -> None:
     seen = here("doctor").out
     assert "snapshots" in seen and "1 session, at most 5 GB" in seen
+
+
+def test_the_context_is_measured_again_after_a_rewind(served_here: Here, provider: Provider) -> None:
+    provider.default = Reply(text="some words " * 100, prompt_tokens=-1)
+
+    def tokens() -> str:
+        return served_here("run", "--continue", "-p", "/context").out.splitlines()[0]
+
+    assert served_here("run", "-p", "one").code == served_here("run", "--continue", "-p", "two").code == 0
+    before = tokens()
+    assert served_here("rewind", _id(served_here), "2").code == 0
+    assert before.startswith("context ") and tokens() != before
