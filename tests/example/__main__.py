@@ -5,7 +5,9 @@ The job is done by the real engine with its real tools, in a folder that is thro
 
 import asyncio
 import json
+import platform
 import re
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
@@ -37,6 +39,11 @@ SLOWER = 90
 _TIME = re.compile(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+(?:Z|\+00:00)")
 GIVEN = {"mode": "edits", "daily_memory": "off"}
 _USER = re.compile(r"pytest-of-\w+")
+OF_THIS_MACHINE = {
+    sys.base_prefix: "/usr",
+    f"{platform.system()} {platform.release()} ({platform.machine()})": "Linux 6.12.0 (x86_64)",
+}
+"""What names the machine of the recording, and what the example says instead."""
 
 
 class Storyteller(ScriptedModel):
@@ -110,7 +117,10 @@ def published(events: list[Event], folder: Path) -> Iterator[str]:
         elif isinstance(event.fact, CompactionComplete):  # its checkpoint is a file of this machine
             event = event.but(fact=event.fact.but(checkpoint_number=None, checkpoint_path=""))
         line = json.dumps(encode(event.but(session_id="example")), ensure_ascii=False, separators=(",", ":"))
-        yield _USER.sub("pytest-of-you", _TIME.sub(later, line).replace(str(folder), "/home/you/pantry"))
+        line = _USER.sub("pytest-of-you", _TIME.sub(later, line))
+        for here, there in {str(folder): "/home/you/pantry", **OF_THIS_MACHINE}.items():
+            line = line.replace(here, there)
+        yield line
 
 
 def main() -> None:

@@ -1,7 +1,17 @@
 """The example session without a screen."""
 
+import re
+from importlib.resources import files
+
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
+
+
+def test_it_names_no_machine() -> None:
+    text = files("co_tui.exchange.intake").joinpath("example.jsonl").read_text(encoding="utf-8").replace("\\n", "\n")
+    assert set(re.findall(r"(?<![\w.~*)/-])/(?:home|root|usr|opt|Users|work|tmp)/[\w-]+", text)) == {
+        "/home/you", "/tmp/pytest-of-you", "/usr/lib",
+    }  # fmt: skip
 
 
 def test_it_is_copied_and_every_command_about_sessions_works_on_it(here: Here) -> None:
