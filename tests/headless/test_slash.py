@@ -84,6 +84,8 @@ def test_reports_are_data(talked: Here, provider: Provider) -> None:
     context = slash(talked, "/context")
     assert context.code == 0 and "messages      4" in context.out and "tokens" in context.out
     assert "/context takes nothing" in (wrong := slash(talked, "/context all")).err and wrong.code == 2
+    refused = slash(talked, "/compact --dep the files")
+    assert refused.code == 2 and "/compact has no option '--dep'. Use --deep, or begin with the focus." in refused.err
     assert "theme" in slash(talked, "/config").out and "mode = ask" in slash(talked, "/config mode").out
     assert "No hooks." in slash(talked, "/hooks").out
     assert "/compact [--deep] [FOCUS]" in (listed := slash(talked, "/help").out) and "/lens" not in listed
@@ -170,9 +172,9 @@ def test_fork_pin_rewind_and_export(talked: Here, tmp_path: Path) -> None:
 
 WRONG_WORDS = {
     "/undo abc": "nothing or an event number, not 'abc'",
-    "/clear now": "nothing, not 'now'",
-    "/history extra": "nothing, not 'extra'",
-    "/hooks all": "nothing, not 'all'",
+    "/clear now": "no arguments: leave out 'now'",
+    "/history extra": "no arguments: leave out 'extra'",
+    "/hooks all": "no arguments: leave out 'all'",
 }
 
 

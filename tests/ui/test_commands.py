@@ -42,7 +42,7 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
         await type_text(pilot, "/context nonsense\n")
         await until(pilot, lambda: "/context takes nothing, `instructions` or `clear`" in transcript_text(app))
         await type_text(pilot, "/clear now\n")
-        await until(pilot, lambda: "/clear takes nothing, not 'now'." in transcript_text(app))
+        await until(pilot, lambda: "/clear takes no arguments: leave out 'now'." in transcript_text(app))
         await type_text(pilot, "/context clear\n")
         await until(pilot, lambda: "above are cleared" in transcript_text(app))
         assert len(app.controller.state.transcript) == 2, "commands are not part of the conversation"

@@ -149,7 +149,7 @@ def command(name: str) -> Callable[[CommandFunction], CommandFunction]:
 def check_arguments(row: SlashCommand, arguments: str) -> None:
     """Raises `WrongArguments` for words after a command that takes none."""
     if arguments and not row.arguments:
-        raise WrongArguments(f"{row.slash} takes nothing, not {one_line(arguments, 40)!r}.")
+        raise WrongArguments(f"{row.slash} takes no arguments: leave out {one_line(arguments, 40)!r}.")
 
 
 def function_of(row: SlashCommand) -> CommandFunction:

@@ -21,6 +21,8 @@ DEEP: Final = "--deep"
 async def compact(host: CommandHost, arguments: str) -> "Outcome":
     first, _, rest = arguments.partition(" ")
     deep = first == DEEP
+    if first.startswith("--") and not deep:
+        raise WrongArguments(f"/compact has no option {one_line(first, 40)!r}. Use {DEEP}, or begin with the focus.")
     return await compact_now(host, host.opened(), rest.strip() if deep else arguments, deep=deep)
 
 
