@@ -16,10 +16,10 @@ from typing import Any
 
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from tests.conftest import provider_environ
 from tests.headless.acp.exchange import Exchanged, named
 from tests.headless.acp.whole_exchange import ASK, PLAN, WRITE, whole_exchange
 from tests.support.command import CliCommand
+from tests.support.fixtures import provider_environ
 from tests.support.loaded import LoadedProcesses
 from tests.support.provider import Provider, Reply
 

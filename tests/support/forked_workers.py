@@ -1,7 +1,8 @@
-"""Processes for `pytest -n` that begin with their libraries loaded.
+"""Processes for `pytest -n` that begin with the tests collected.
 
-Importing all that the tests import takes each process ten seconds. One process does it and is forked for each. Another
-one, with what `co-tui` loads and no more, is forked for the server from which each of them starts `co-tui`.
+Importing all that the tests import takes each process ten seconds, and finding them some more. One process does it and
+is forked for each. Another one, with what `co-tui` loads and no more, is forked for the server from which each of them
+starts `co-tui`.
 """
 
 import os
@@ -10,10 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from execnet import gateway_io
 from execnet.gateway_base import Popen2IO
 
-from tests.support.loaded import SERVER, LoadedProcesses
+from tests.support.loaded import LoadedProcesses
 
 _SERVE = """
 import socket
@@ -21,15 +23,19 @@ from tests.support.loaded_server import serve_and_run
 serve_and_run(socket.socket(fileno=3))
 """
 _WORK = f"""
-from _pytest.assertion.rewrite import AssertionRewritingHook
-AssertionRewritingHook._warn_already_imported = lambda *_: None  # plugins that are loaded need no better assertions
+import socket
+from tests.support.loaded import LoadedProcesses
+LoadedProcesses.given = socket.socket(fileno=3)
 {gateway_io.popen_bootstrapline}
 """
 
 
-def fork_workers() -> Callable[[], None]:
+def fork_workers(config: pytest.Config) -> Callable[[], None]:
     """From here on; returns what ends the processes that they are forked from."""
-    processes, servers = LoadedProcesses("tests"), LoadedProcesses()
+    invocation = config.invocation_params
+    processes, servers = LoadedProcesses(str(invocation.dir), *map(str, invocation.args)), LoadedProcesses()
+    for each in (processes, servers):
+        each.begin()  # both load at the same time
 
     class Worker(Popen2IO):
         def __init__(self, args: Any, execmodel: Any) -> None:
@@ -40,7 +46,6 @@ def fork_workers() -> Callable[[], None]:
             nothing = os.open(os.devnull, os.O_RDONLY)
             served = [nothing, 2, 2, serving.fileno()]
             self._server = servers.start(served, (), code=_SERVE, cwd=cwd, environ=environ)
-            environ[SERVER] = "3"
             working = [their_input, their_output, 2, requests.fileno()]
             self._process = processes.start(working, (), code=_WORK, cwd=cwd, environ=environ)
             for number in (nothing, their_input, their_output):

@@ -20,9 +20,6 @@ from typing import IO, Any
 from tests.support.loaded_server import NUMBER_BYTES
 
 ROOT = Path(__file__).parents[2]
-SERVER = "CO_TUI_TESTS_LOADED"
-"""In the environment: the number of the connection to a server that this process was started with."""
-_CONNECTION = os.environ.pop(SERVER, "")
 _ENVIRON = dict(os.environ)
 """As it is before any test: the first start may come in one that has set keys of its own."""
 
@@ -72,10 +69,13 @@ class LoadedProcess:
 class LoadedProcesses:
     """Starts them. Nothing is loaded before the first."""
 
-    def __init__(self, *loads: str) -> None:
-        """`loads`: "tests" for what the tests themselves import, too."""
-        self._loads = loads
-        self._server: socket.socket | None = None
+    given: socket.socket | None = None
+    """The server that this process was started with: it needs no other."""
+
+    def __init__(self, *tests: str) -> None:
+        """`tests`: where and with which arguments pytest collects them, for processes that run them."""
+        self._tests = tests
+        self._server = None if tests else self.given
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self, streams: Sequence[int | IO[Any] | None], arguments: Sequence[str], **how: Any) -> LoadedProcess:
@@ -84,19 +84,18 @@ class LoadedProcesses:
         ends = [(None, stream) if stream is not None else _pipe() for stream in streams]
         given = [end if isinstance(end, int) else end.fileno() for _, end in ends]
         request = json.dumps({"arguments": [*arguments], **how}).encode()
-        socket.send_fds(self._serving(), [request], [*given, theirs.fileno()])
+        socket.send_fds(self.begin(), [request], [*given, theirs.fileno()])
         theirs.close()
         for (ours, _), number in zip(ends, given, strict=True):
             if ours is not None:
                 os.close(number)
         return LoadedProcess(_number(reports), reports, ends[1][0], ends[2][0])
 
-    def _serving(self) -> socket.socket:
-        if self._server is None and _CONNECTION:
-            self._server = socket.socket(fileno=int(_CONNECTION))
-        elif self._server is None:
+    def begin(self) -> socket.socket:
+        """Load everything; returns where to ask for a process."""
+        if self._server is None:
             self._server, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            command = [sys.executable, "-m", "tests.support.loaded_server", str(theirs.fileno()), *self._loads]
+            command = [sys.executable, "-m", "tests.support.loaded_server", str(theirs.fileno()), *self._tests]
             self._process = subprocess.Popen(
                 command, pass_fds=[theirs.fileno()], cwd=ROOT, env=_ENVIRON, stdin=subprocess.DEVNULL
             )

@@ -39,27 +39,6 @@ LOADED = (
     "pydantic_ai.models.openai",
     "pydantic_ai.providers.openai",
 )
-LOADED_BY_TESTS = (
-    "_pytest.assertion.rewrite",
-    "acp",
-    "co_tui.agent.mcp.child_server",
-    "co_tui.ui.control.controller",
-    "co_tui.ui.sessions.sessions_screen",
-    "grimp",
-    "hypothesis",
-    "keyring",
-    "markdown_it",
-    "opentelemetry.sdk.trace",
-    "psycopg",
-    "pydantic_ai.models.anthropic",
-    "pydantic_ai.models.function",
-    "pydantic_ai.models.google",
-    "syrupy",
-    "textual.pilot",
-    "textual_serve.server",
-    "xdist.remote",
-)
-"""In addition, for the processes that run the tests: what their files import takes each of them ten seconds."""
 
 
 def serve(requests: socket.socket) -> dict[str, Any]:
@@ -141,7 +120,8 @@ def serve_and_run(requests: socket.socket) -> NoReturn:
 
 
 if __name__ == "__main__":
-    for module in (*LOADED, *(LOADED_BY_TESTS if "tests" in sys.argv else ())):
+    gc.disable()
+    for module in LOADED:
         importlib.import_module(module)
     from co_tui.agent.model_messages import read_messages
     from tests.support.made_once import make_once
@@ -149,5 +129,11 @@ if __name__ == "__main__":
     make_once(now=True)
     read_messages([])  # the library's description of messages is made when it is first used
     set_constants(LIMITS)
+    number, *tests = sys.argv[1:]
+    if tests:
+        from tests.support.collected import collect
+
+        collect(*tests)
     gc.freeze()
-    serve_and_run(socket.socket(fileno=int(sys.argv[1])))
+    gc.enable()
+    serve_and_run(socket.socket(fileno=int(number)))

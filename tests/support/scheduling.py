@@ -8,6 +8,7 @@ from pathlib import Path
 
 from xdist.scheduler import LoadScopeScheduling
 
+_ROOT = Path(__file__).parents[2]
 TOGETHER = {
     "tests/test_imports.py": "imports",  # what several of them ask is found out once
     "tests/test_sentences.py": "sentences",
@@ -34,4 +35,4 @@ class Scheduling(LoadScopeScheduling):
 @cache
 def _shares_fixtures(file: str) -> bool:
     """Whether its tests use something that is made once for all of them."""
-    return 'scope="module"' in Path(file).read_text(encoding="utf-8")
+    return 'scope="module"' in (_ROOT / file).read_text(encoding="utf-8")
