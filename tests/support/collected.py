@@ -53,7 +53,7 @@ def run_tests(channel: Any) -> None:
     config._tmp_path_factory = pytest.TempPathFactory.from_config(config, _ispytest=True)
     config.workerinput.update(given)
     config.workeroutput = {}
-    interactor = xdist.remote.interactor = xdist.remote.WorkerInteractor(config, channel)
+    interactor = xdist.remote.interactor = _Worker(config, channel)
     config.hook.pytest_sessionstart = interactor.pytest_sessionstart
     _capturing(config).start_global_capturing()
     _capturing(config).suspend_global_capture()
@@ -68,6 +68,21 @@ def run_tests(channel: Any) -> None:
         mock.patch.object(config, "_do_configure"),
     ):
         wrap_session(config, run)
+
+
+class _Worker(xdist.remote.WorkerInteractor):
+    """Reports what a test did and its end, not each step that went well: six messages a test took seconds."""
+
+    def pytest_runtest_logstart(self) -> None:
+        pass
+
+    def pytest_runtest_logfinish(self) -> None:
+        pass
+
+    @pytest.hookimpl
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "call" or not report.passed or self.config.option.durations is not None:
+            super().pytest_runtest_logreport(report)
 
 
 def _capturing(config: pytest.Config) -> Any:

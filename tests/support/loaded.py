@@ -1,8 +1,8 @@
 """`co-tui` in a process of its own that begins with its libraries loaded.
 
 Loading them takes ten times as long as most of what is looked at. One process has them and forks a new one for each
-start, with streams, signals, a folder and an environment of its own, which ends as every Python process does. What a
-process does from its very start is for `CliCommand.start`.
+start, with streams, signals, a folder and an environment of its own. What a process does from its very start and to its
+very end is for `CliCommand.start`.
 """
 
 import json

@@ -1,5 +1,6 @@
 """The process with everything loaded that others are forked from. `LoadedProcesses` starts it and asks it."""
 
+import atexit
 import fcntl
 import gc
 import importlib
@@ -9,6 +10,7 @@ import signal
 import socket
 import sys
 import termios
+import threading
 from typing import Any, NoReturn
 
 from tests.support.patience import LIMITS, set_constants
@@ -111,12 +113,31 @@ def serve_and_run(requests: socket.socket) -> NoReturn:
     """Serve; each process that is asked for returns from that, and ends here."""
     how = serve(requests)
     become(how)
-    if "code" in how:
-        exec(how["code"], {"how": how})
-        sys.exit()
-    from co_tui.__main__ import main
+    try:
+        if "code" in how:
+            exec(how["code"], {"how": how})
+            sys.exit()
+        from co_tui.__main__ import main
 
-    sys.exit(main())
+        sys.exit(main())
+    except SystemExit as ending:
+        _end(ending.code)
+        raise
+
+
+def _end(code: object) -> None:
+    """All that others see of the end of a Python process. Freeing the memory that it shares takes ten times as long."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    gc.collect()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        return
+    if code is None or isinstance(code, int):
+        os._exit((code or 0) & 0xFF)
 
 
 if __name__ == "__main__":
