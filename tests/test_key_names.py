@@ -1,9 +1,9 @@
 """Keys are written one way, `Ctrl+P`, `Shift+Tab`, `F5`: on the screen, in sentences, in README."""
 
-import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -36,14 +36,20 @@ def is_key(text: str) -> bool:
 
 def sentences(file: Path) -> Iterator[str]:
     """The texts of a module that a user may read: neither docstrings nor single words but `^x`, nor a binding."""
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    docstrings = {
-        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    }
-    for node in ast.walk(tree):
-        text = node.value if isinstance(node, ast.Constant) and id(node) not in docstrings else None
-        if isinstance(text, str) and (" " in text.strip() or re.fullmatch(r"\^\w", text)) and not is_key(text.strip()):
+    without_docstrings = compile(file.read_text(encoding="utf-8"), file.name, "exec", dont_inherit=True, optimize=2)
+    for text in strings(without_docstrings.co_consts):
+        if (" " in text.strip() or re.fullmatch(r"\^\w", text)) and not is_key(text.strip()):
             yield text
+
+
+def strings(constants: Iterable[object]) -> Iterator[str]:
+    for each in constants:
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, CodeType):
+            yield from strings(each.co_consts)
+        elif isinstance(each, tuple | frozenset):
+            yield from strings(each)
 
 
 def test_every_sentence_of_the_app_writes_keys_one_way() -> None:

@@ -80,7 +80,7 @@ def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provid
 
     way_back = re.search(r"(--resume \S+)", terminal.wait("--resume"))
     assert way_back is not None, "nothing was said in the new one: the way back leads to the one before"
-    terminal.start(way_back[1])
+    terminal.start_loaded(*way_back[1].split())
     terminal.wait("undone", "Write a message")
     ask(terminal, "Thanks!")
     wait_until(lambda: len(provider.requests) > asked)
@@ -145,7 +145,7 @@ def change_things(terminal: Terminal) -> None:
 
 
 def test_files_commands_waiting_stopping_and_drafts(terminal: Terminal, provider: Provider) -> None:
-    terminal.start()
+    terminal.start_loaded()
     terminal.wait("Work with agents")
     ask(terminal, "!echo high and dry")
     terminal.wait("you ran", "high and dry", "exit 0")

@@ -60,7 +60,7 @@ def terminal(co_tui: CliCommand) -> Iterator[Terminal]:
 
 
 def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None:
-    terminal.start()
+    terminal.start_loaded()
     terminal.wait("Embedded model SmolLM2", "Write a message", "F1 Help")
     terminal.type("Is Paris a capital? One word only: yes or no.")
     terminal.press("Enter")
@@ -72,7 +72,7 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None
     terminal.wait("above are cleared")
     terminal.leave()
 
-    terminal.start("--continue")
+    terminal.start_loaded("--continue")
     terminal.wait("Stopped", "Write a message")
     terminal.type("Is water wet? One word only: yes or no.")
     terminal.press("Enter")

@@ -27,7 +27,7 @@ def terminal(served: CliCommand, provider: Provider) -> Iterator[Terminal]:
 
 
 def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provider: Provider) -> None:
-    terminal.start()
+    terminal.start_loaded()
     terminal.wait("Write a message")
     for n in (1, 2, 3):
         terminal.type(f"question {n} about the fixture")

@@ -90,18 +90,18 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
     ]
     change = ("Change login.py? +1 −1", "-    return 'helo'", "+    return 'hello'", "y Allow once")
 
-    terminal.start()
+    terminal.start_loaded()
     terminal.wait("Write a message")
     terminal.type("mend the greeting")
     terminal.press("Enter")
     seen = terminal.wait(*change)
     assert "Plan  0 of 3" in seen and "▶ read the code" in seen and "read  login.py" in seen
     terminal.leave()
-    terminal.start("--continue")
+    terminal.start_loaded("--continue")
     terminal.wait(*change)
     terminal.kill()
     assert "helo" in (folder / "login.py").read_text()
-    terminal.start("--continue")
+    terminal.start_loaded("--continue")
     answer(terminal, "y", *change)
 
     answer(terminal, "y", "Run this command?", "check.py", "y  Allow once")

@@ -75,4 +75,5 @@ class CliCommand:
     def fork(self, streams: Sequence[int | IO[Any] | None], *arguments: str, **how: Any) -> LoadedProcess:
         """The same with these as its standard streams; None is a pipe."""
         assert self._loaded is not None, "needs the fixture that ends what they are forked from"
-        return self._loaded.start(streams, arguments, environ=dict(self.environ), cwd=str(self.cwd), **how)
+        given = {"environ": dict(self.environ), "cwd": str(self.cwd)}
+        return self._loaded.start(streams, arguments, **(given | how))
