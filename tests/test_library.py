@@ -1,8 +1,6 @@
 """The session as a library, by README's own example."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,12 +18,10 @@ def test_the_example_in_the_readme_runs(served: CliCommand, provider: Provider) 
     written = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
     (example,) = (each for each in written if "open_session" in each)
     provider.default = Reply(text="About herons. " * 400, prompt_tokens=-1)
-    command = [sys.executable, "-c", example]
-    done = subprocess.run(
-        command, env=served.environ, cwd=served.cwd, capture_output=True, text=True, timeout=4 * PATIENCE_S
-    )
-    assert done.returncode == 0 and done.stderr == "", done.stderr
-    kinds = [line.split()[1] for line in done.stdout.splitlines()]
+    process = served.start_loaded(code=example)
+    out, err = process.communicate(PATIENCE_S)
+    assert process.wait() == 0 and err == "", err
+    kinds = [line.split()[1] for line in out.splitlines()]
     assert kinds.count("message") >= 2 and "session.usage_info" in kinds and kinds[-1] == "session.end"
 
 

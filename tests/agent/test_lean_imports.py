@@ -18,11 +18,22 @@ from tests.support.provider import Provider, Reply
 MOST_TYPES: Final = 160
 """Modules of types that a chat with an OpenAI-compatible server loads; the library has more than 700."""
 ENGINE: Final = """
-import json, sys
+import asyncio, json, sys
 from co_tui.agent.lean_imports import UNUSED_PACKAGES, without_unused_parts
 with without_unused_parts():
     import co_tui.agent.wire.compatible, co_tui.session.session
 found = {"loaded": list(sys.modules)}
+from pydantic_ai import Agent
+from co_tui.agent.models.model_handle import connect_compatible
+
+async def chat(url):
+    connected = connect_compatible("scripted", url, "none")
+    async with Agent(connected.model).run_stream("hi") as reply:
+        found["said"] = await reply.get_output()
+    await connected.close()
+
+asyncio.run(chat(sys.argv[1]))
+found["loaded by a chat"] = list(sys.modules)
 import aiohttp, httpx
 import openai.types, openai.types.chat, openai.types.responses
 packages = (openai.types, openai.types.chat, openai.types.responses)
@@ -40,8 +51,9 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def found() -> Any:
-    done = subprocess.run([sys.executable, "-c", ENGINE], check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)
+    with Provider().serving() as provider:
+        command = [sys.executable, "-c", ENGINE, provider.url]
+        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
 def test_packages_that_nothing_uses_are_not_loaded_with_the_engine_and_can_be_later(found: Any) -> None:
@@ -62,28 +74,9 @@ def test_the_responses_api_is_loaded_when_it_is_used(found: Any) -> None:
     assert found["responses"] == "PlainResponses"
 
 
-CHAT: Final = """
-import asyncio, json, sys
-from pathlib import Path
-from pydantic_ai import Agent
-from co_tui.agent.models.model_handle import connect_compatible
-
-async def chat(url):
-    connected = connect_compatible("scripted", url, "none")
-    async with Agent(connected.model).run_stream("hi") as reply:
-        said = await reply.get_output()
-    await connected.close()
-    return {"said": said, "loaded": list(sys.modules)}
-
-print(json.dumps(asyncio.run(chat(sys.argv[1]))))
-"""
-
-
-def test_a_chat_loads_no_replies_of_the_responses_api(provider: Provider) -> None:
-    done = subprocess.run([sys.executable, "-c", CHAT, provider.url], check=True, capture_output=True, text=True)
-    found = json.loads(done.stdout)
+def test_a_chat_loads_no_replies_of_the_responses_api(found: Any) -> None:
     assert found["said"].strip() == Reply().text
-    assert "openai.types.responses.response" not in found["loaded"]
+    assert "openai.types.responses.response" not in found["loaded by a chat"]
 
 
 @pytest.mark.parametrize("prefix", ["groq", "mistral"])

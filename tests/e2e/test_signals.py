@@ -152,10 +152,14 @@ def test_who_has_no_time_to_leave_in_order_still_restores_the_terminal(app: Pseu
     assert_restored(app)
 
 
-def test_a_terminal_that_goes_away_ends_the_app_in_order(app: PseudoTerminal, served: CliCommand) -> None:
+def test_a_terminal_that_goes_away_ends_the_app_in_order_and_what_came_is_kept(
+    app: PseudoTerminal, served: CliCommand
+) -> None:
     app.hang_up()
     app.process.wait(PATIENCE_S)
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
+    last = served("show", listed(served.home)[0].id, "--json").objects[-1]["message"]
+    assert (last["kind"], last["state"]) == ("response", "interrupted") and "without end" in str(last)
 
 
 @pytest.mark.parametrize("app", [IN_A_HURRY], ids=["in a hurry"], indirect=True)

@@ -6,25 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from co_tui.agent.models.catalogue import EMBEDDED_LABEL
 from tests.support.command import CliCommand
 from tests.support.terminal import Terminal, needs_tmux
-from tests.support.waiting import PATIENCE_S, wait_until
+from tests.support.waiting import PATIENCE_S
 
 pytestmark = [
     pytest.mark.terminal,
     needs_tmux,
     pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="the embedded model is not installed"),
 ]
-
-
-REPLY_BEGAN = f"│ {EMBEDDED_LABEL}"
-"""The name above a reply, which comes with its first word."""
-
-
-def wait_for_first_word(command: CliCommand) -> None:
-    """Until the reply being streamed has a draft, which its first word makes."""
-    wait_until(command.has_half_a_reply)
 
 
 STORIES = ("Tell me a very long story about the sea.", "List two hundred animals.", "Count to five hundred in words.")
@@ -98,19 +88,6 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None
     assert {row["title"].partition("?")[0] for row in listed} == {"Is Paris a capital", "Is snow cold"}
     kinds = [entry["message"]["kind"] for entry in co_tui("show", first, "--json").objects]
     assert len(kinds) >= 6 and kinds == ["request", "response"] * (len(kinds) // 2)
-
-
-def test_hanging_up_keeps_what_came(terminal: Terminal, co_tui: CliCommand) -> None:
-    terminal.start()
-    terminal.wait("Write a message")
-    terminal.type("Tell me a very long story about the mountains.")
-    terminal.press("Enter")
-    terminal.wait("answering", REPLY_BEGAN)
-    wait_for_first_word(co_tui)
-    terminal.hang_up()
-    (row,) = co_tui("sessions", "--json").objects
-    last = co_tui("show", row["id"], "--json").objects[-1]["message"]
-    assert last["kind"] == "response" and last["state"] == "interrupted"
 
 
 def test_without_a_terminal_it_points_to_run(co_tui: CliCommand) -> None:

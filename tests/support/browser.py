@@ -108,7 +108,7 @@ class Page:
                 seen = await self.text()
                 if all(text in seen for text in wanted):
                     return seen
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.25)  # each look draws the whole terminal again
         raise AssertionError(f"{wanted} did not happen within {seconds} s:\n{seen}")
 
     async def until_copied(self, text: str) -> None:

@@ -113,13 +113,6 @@ class Terminal:
         wait_for_end(app)
         self._tmux("respawn-pane", "-k", "sh")
 
-    def hang_up(self) -> None:
-        """The terminal goes away under the app; returns once that has ended."""
-        app = self.app
-        self._tmux("kill-session")
-        wait_for_end(app)
-        self._tmux("-f", "/dev/null", "new-session", "-d", "sh")
-
     def close(self) -> None:
         self._end_forked()
         self._tmux("kill-server")
