@@ -5,7 +5,7 @@ Each is made by the code that makes it for a user; the next time it is taken fro
 So is the table of characters that drawn tests begin with.
 """
 
-import copy
+import json
 import sqlite3
 import threading
 from collections.abc import Callable
@@ -111,14 +111,10 @@ def _describe_once(function: Callable[..., Any], *generator: Any, **more: Any) -
         return _describe(function, *generator, **more)
     key = (_looks_of(plain), function is plain, generator, frozenset(more.items()))
     if key not in _described:
-        _described[key] = _describe(function, *generator, **more)
-    known = _described[key]
-    return replace(
-        known,
-        function=function,
-        json_schema=copy.deepcopy(known.json_schema),
-        return_schema=copy.deepcopy(known.return_schema),
-    )
+        made = _describe(function, *generator, **more)
+        _described[key] = made, json.dumps(made.json_schema), json.dumps(made.return_schema)
+    known, schema, return_schema = _described[key]
+    return replace(known, function=function, json_schema=json.loads(schema), return_schema=json.loads(return_schema))
 
 
 def _find_model_once(provider: PricedProvider, name: str, *, all_providers: Any = None) -> Any:
