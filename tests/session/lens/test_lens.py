@@ -29,10 +29,11 @@ from tests.support.counted import Talk
 from tests.support.counts import Counts
 from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.lens import LARGE, Asked, agrees, lens_of, plain, read_large, said
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (400).to_bytes(4) + (300).to_bytes(4) + b"\x08\x02\0\0\0" + b"\0" * 64
-POLICIES = ("balanced", "co-cli", "inkeep", "copilot", "cowagent", "off")
+POLICIES = also_in_a_long_run(["balanced", "co-cli", "inkeep", "cowagent"], ["copilot", "off"])
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -74,7 +75,7 @@ def changes(session: Session, home: Path) -> list[Callable[[], Any]]:
         lambda: session.edits.rewind(2),
         lambda: session.edits.clear(),
         lambda: session.edits.undo(),
-        lambda: said(session, *["More words about src/main.py " * 20] * 12),
+        lambda: said(session, *["More words about src/main.py " * 80] * 3),
         lambda: session.switcher.switch_policy(LOADED["co-cli"]),
         lambda: session.run_command("echo hello"),
     ]
