@@ -21,7 +21,7 @@ from tests.support.compacting import (
     texts,
 )
 from tests.support.environments import facts
-from tests.support.long_run import drawn
+from tests.support.long_run import LONG_RUN, drawn
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, MODEL, compactions, fill, talk, talking, use_window
@@ -144,7 +144,7 @@ async def test_a_summary_is_updated_not_summarised_again_and_rules_survive(home:
         await session.submit("From now on always answer in French. And never touch src/secret.py.")
         await talk(session, 3)
         await session.compact()
-        for _ in range(3):
+        for _ in range(2):
             await talk(session, 3)
             assert (await session.compact()).success
         asked = provider.summary_requests[-1]["messages"][-1]["content"]
@@ -175,7 +175,7 @@ async def test_a_summary_that_cannot_be_used_gives_way_to_the_offline_one(
     home: Path, provider: Provider, reply: Reply, why: str
 ) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         provider.summaries = [reply] * 3
         done = await session.compact()
         assert done.success and done.summarised_by == "offline" and why in done.note and done.error == ""
@@ -249,7 +249,7 @@ async def test_cancelling_while_it_waits_to_try_again_stops_at_once(home: Path, 
 async def test_cancelling_at_any_moment_of_a_refusal_stops_at_once(home: Path, provider: Provider) -> None:
     async with talking(home, provider, backoff_s=HANGING_S) as session:
         await talk(session, 3)
-        for steps in range(drawn(30)):
+        for steps in range(0, drawn(30), 1 if LONG_RUN else 3):
             asked = provider.answered
             provider.summaries = [Reply(status=503, body="busy")]
             running = asyncio.create_task(session.compact())

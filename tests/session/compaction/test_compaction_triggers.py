@@ -61,7 +61,7 @@ async def test_memory_pressure_lets_go_of_what_left_the_context_and_undo_brings_
         await talk(session, 3, words=2_000)
         said, history = list(session.state.transcript), list(session.state.history)
         await session.switcher.apply_settings(session.settings.but(memory_limit_mb=1))
-        await talk(session, 12)
+        await talk(session, 8)
         packed = [entry for entry in session.state.transcript if isinstance(entry.message, PackedMessage)]
         assert packed and list(session.state.transcript)[: len(said)] == said, "nothing of it is another now"
         assert replayed(home, session.id) == session.state

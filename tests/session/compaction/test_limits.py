@@ -176,10 +176,10 @@ async def test_a_size_refused_without_a_number_is_not_sent_again(home: Path, pro
     provider.default, provider.window, provider.refusal = LONG, 32_000, "413"
     provider.real_window = 2_500
     async with talking(home, provider) as session:
-        await talk(session, 16, words=60)
+        await talk(session, 9, words=130)
         sent_first, refused_first = len(provider.counted), provider.refused
     again = await Session.resume(served_environment(home, provider), session.id)
-    await talk(again, 8, words=60)
+    await talk(again, 5, words=130)
     await again.close()
     refused = [size for size in provider.counted if size > provider.real_window]
     assert refused == sorted(refused, reverse=True) and len(set(refused)) == len(refused), "never as long again"

@@ -112,8 +112,10 @@ async def test_resumed_under_another_policy_or_window_it_is_measured_anew(
     environment.store.close()
 
 
-@pytest.mark.parametrize("tools", [[read_large], []], ids=["with tools", "without tools"])
-@pytest.mark.parametrize("policy", ["balanced", "copilot"])
+@pytest.mark.parametrize(
+    ("policy", "tools"),
+    also_in_a_long_run([("balanced", [read_large]), ("copilot", [])], [("balanced", []), ("copilot", [read_large])]),
+)
 async def test_a_compaction_foresees_the_tools_that_it_brings(home: Path, policy: str, tools: list[Any]) -> None:
     environment = environment_for(home, ScriptedModel(Asked().script, window=60_000), tools=tools)
     environment.settings = LOADED[policy]
@@ -415,7 +417,9 @@ def test_shares_add_up(total: int, weights: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "counts"), [("balanced", Counts(1.7, 900)), ("co-cli", Counts(0.5)), ("copilot", Counts(2.5))], ids=str
+    ("policy", "counts"),
+    also_in_a_long_run([("balanced", Counts(1.7, 900)), ("co-cli", Counts(0.5))], [("copilot", Counts(2.5))]),
+    ids=str,
 )
 async def test_the_total_is_the_gauges_however_the_provider_counts(
     home: Path, provider: Provider, policy: str, counts: Counts
