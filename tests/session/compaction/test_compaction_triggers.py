@@ -77,7 +77,7 @@ async def test_the_model_may_ask_for_it(home: Path, provider: Provider) -> None:
         return "seen"
 
     async with talking(home, provider, tools=[look]) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         provider.script = [Reply(text="", tool=("request_compaction", '{"focus": "names"}'))]
         await session.submit("make room")
         await session.settle(5)
@@ -127,7 +127,7 @@ async def test_telemetry_sends_numbers_and_no_words(home: Path, provider: Provid
     telemetry.use(spans)
     try:
         async with talking(home, provider) as session:
-            await talk(session, 3)
+            await fill(session, 3)
             done = await session.compact("secret focus")
     finally:
         telemetry.use(None)

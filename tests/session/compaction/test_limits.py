@@ -154,7 +154,7 @@ async def test_a_limit_below_what_was_answered_is_not_kept_but_the_turn_is_answe
 async def test_the_file_names_the_reply_without_keys(home: Path, provider: Provider) -> None:
     provider.default = LONG
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         message = "This model's maximum context length is 2000 tokens. Your key sk-abcdefgh12345678 sent 5000 tokens."
         provider.script = [refused_with(message)]
         assert await session.submit("and now?") is Outcome.DONE
@@ -201,7 +201,7 @@ async def test_a_refused_summary_request_is_shortened_or_given_up(home: Path, pr
 async def test_a_refusal_that_names_a_larger_window_makes_ours_no_larger(home: Path, provider: Provider) -> None:
     provider.default, provider.window = LONG, 4_000
     async with talking(home, provider, compaction="none") as session:
-        await talk(session, 4)
+        await fill(session, 4)
         provider.script = [refusal(50_000)]
         assert await session.submit("and now?") is Outcome.DONE
         assert session.state.usage is not None and session.state.usage.token_limit <= 4_000

@@ -45,7 +45,7 @@ def successes(session: Session) -> list[Any]:
 async def test_co_cli_on_demand_leaves_its_two_messages_and_nothing_else(home: Path, provider: Provider) -> None:
     async with talking(home, provider, **under("co-cli")) as session:
         await session.submit("From now on always answer in French.")
-        await talk(session, 4)
+        await fill(session, 4)
         done = await session.compact()
         assert done.success and texts(session.state) == [
             f"[Compacted conversation summary]\n{done.summary}\n\n"
@@ -172,7 +172,7 @@ async def test_copilot_the_start_shows_what_the_context_is_made_of(home: Path, p
     telemetry.use(spans)
     try:
         async with talking(home, provider, **under("copilot")) as session:
-            await talk(session, 3)
+            await fill(session, 3)
             await session.compact()
             start = facts(list(session.state.timeline), CompactionStart)[-1]
     finally:
@@ -187,7 +187,7 @@ async def test_copilot_the_start_shows_what_the_context_is_made_of(home: Path, p
 
 async def test_the_summariser_is_told_what_the_system_prompt_is_about(home: Path, provider: Provider) -> None:
     async with talking(home, provider, **under("copilot")) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         assert (await session.compact()).success
         system = provider.requests[-1]["messages"][0]["content"]
         asked = provider.summary_requests[-1]["messages"][-1]["content"]

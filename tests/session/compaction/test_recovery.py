@@ -114,7 +114,7 @@ async def test_a_cleared_context_keeps_its_system_messages(home: Path, provider:
     }
     async with talking(home, provider) as session:
         await session._recorder.record(Message(turn=0, message=system), Message(turn=0, message=both))
-        await talk(session, 6)
+        await fill(session, 6)
         provider.script = [TOO_MUCH] * 6
         await session.submit("can you hear me?")
         outcomes = [error.outcome for error in facts(list(session.state.timeline), SessionError)]

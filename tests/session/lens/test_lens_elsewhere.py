@@ -23,7 +23,7 @@ from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.lens import Asked, agrees, lens_of, plain, read_large, said
 from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
-from tests.support.talks import served_environment, talk, talking
+from tests.support.talks import fill, served_environment, talk, talking
 
 
 @asynccontextmanager
@@ -139,12 +139,12 @@ async def test_the_compaction_of_a_short_talk_brings_no_tool_that_takes_what_it_
     environment.settings = LOADED["balanced"]
     provider.window = 60_000
     async with talking(home, provider, environment=environment) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         done = await session.compact()
         assert done.success and done.tokens_removed > 0 and session.state.removed_chars < MIN_REMOVED_CHARS
         await talk(session, 1)
         assert "tools" not in provider.requests[-1]
-        await talk(session, 5, words=280)
+        await fill(session, 5, words=280)
         assert (await session.compact()).success and session.state.removed_chars >= MIN_REMOVED_CHARS
         await talk(session, 1)
         names = {tool["function"]["name"] for tool in provider.requests[-1]["tools"]}
