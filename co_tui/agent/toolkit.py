@@ -59,6 +59,19 @@ TOOL_RETRIES: Final = 1_000_000
 see failures, and the session stops a model that repeats a failing call."""
 
 
+def _copied(context: RunContext[Any]) -> RunContext[Any]:
+    """A copy that shares all values, as `copy` makes it, in a quarter of the time.
+
+    The library copies a run's context for every capability at every step: that was a twelfth of a short turn.
+    """
+    new = object.__new__(type(context))
+    vars(new).update(vars(context))
+    return new
+
+
+RunContext.__copy__ = _copied  # type: ignore[attr-defined]
+
+
 def working_instructions(folder: str, timeout_s: float, *, sandbox: str = "", read_only: bool = False) -> str:
     """Instructions for a model with tools in a folder; `sandbox` describes the sandbox of its commands, if any."""
     work = _READ_ONLY if read_only else _WORK

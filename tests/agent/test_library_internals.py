@@ -6,11 +6,16 @@ import inspect
 import pkgutil
 import sys
 from collections.abc import Iterator
+from copy import copy
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.tools import RunContext
+from pydantic_ai.usage import RunUsage
 
 import co_tui
 from co_tui.agent import library_internals
@@ -45,6 +50,16 @@ def test_an_imported_name_is_here_without_its_underscore() -> None:
         assert found is getattr(importlib.import_module(each.owner), each.name)
     with pytest.raises(AttributeError):
         library_internals.nothing  # noqa: B018
+
+
+def test_a_context_is_copied_without_taking_it_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    importlib.import_module("co_tui.agent.toolkit")
+    context = RunContext(deps=None, model=TestModel(), usage=RunUsage(), prompt="Look at it.", retries={"read": 2})
+    monkeypatch.setattr(RunContext, "__reduce_ex__", Mock(side_effect=AssertionError))
+    copied = copy(context)
+    assert type(copied) is RunContext and vars(copied) == vars(context) and copied.retries is context.retries
+    copied.prompt = "Another."
+    assert context.prompt == "Look at it."
 
 
 def test_no_other_file_imports_a_private_name() -> None:

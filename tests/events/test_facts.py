@@ -48,7 +48,7 @@ def test_a_logged_fact_declares_what_people_read_about_it(kind: type[Any]) -> No
     assert "timeline_text" in own and "export_entry" in own, "its words, or why it has none"
 
 
-@settings(max_examples=drawn(6))
+@settings(max_examples=drawn(3))
 @given(st.data())
 @pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.TYPE)
 def test_a_declared_fact_is_written_and_read_and_an_entry_has_words(kind: type[Any], data: st.DataObject) -> None:

@@ -81,14 +81,14 @@ def test_a_new_file_is_all_added_and_nothing_changed_is_nothing() -> None:
 
 
 def test_a_huge_change_keeps_its_figures_and_its_first_lines() -> None:
-    before = "".join(f"old {n}\n" for n in range(60_000)).encode()
-    after = "".join(f"new {n}\n" if n % 2 else f"old {n}\n" for n in range(60_000)).encode()
+    before = "".join(f"old {n}\n" for n in range(24_000)).encode()
+    after = "".join(f"new {n}\n" if n % 2 else f"old {n}\n" for n in range(24_000)).encode()
     text = diff_text(before, after, "big.txt")
     change = read_diff(text)
-    assert change is not None and change.figures == "+30,000 −30,000" and len(text) < 21_000
-    assert change.rows[0].text == "old 0" and change.left_out > 50_000
+    assert change is not None and change.figures == "+12,000 −12,000" and len(text) < 21_000
+    assert change.rows[0].text == "old 0" and change.left_out > 20_000
     shown = change.first_rows(12)
-    assert len(shown) == 12 and change.hidden_after(shown) == 60_000 - 12
+    assert len(shown) == 12 and change.hidden_after(shown) == 24_000 - 12
 
 
 def test_a_few_changes_far_apart_in_a_huge_file_are_found_exactly() -> None:

@@ -18,7 +18,7 @@ from co_tui.paths import locate
 from co_tui.session.history.learned_ratios import Ratios
 from tests.context.request.test_pipeline import LOADED, POLICIES
 from tests.support.here import Here
-from tests.support.long_run import LONG_RUN
+from tests.support.long_run import LONG_RUN, also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.shared import DATA, lines, needs_data
 
@@ -150,10 +150,10 @@ def test_a_model_may_summarise(served_here: Here, provider: Provider, tmp_path: 
 
 
 @needs_data
-@pytest.mark.parametrize("window", [8_000, 32_000])
+@pytest.mark.parametrize("window", also_in_a_long_run([8_000], [32_000]))
 async def test_no_policy_breaks_an_invariant_on_real_conversations(window: int) -> None:
     """Some short conversations, in a long run some long ones, too; the benchmark `lab` runs them all."""
-    some = list(load(DATA / "conversations.jsonl"))[::24]
+    some = list(load(DATA / "conversations.jsonl"))[:: 24 if LONG_RUN else 48]
     conversations = [each for each in some if LONG_RUN or len(each.messages) < SHORT]
     assert conversations
     tallies = {}

@@ -16,9 +16,9 @@ from tests.context.request.test_pipeline import LOADED
 from tests.support.provider import Provider, Reply
 from tests.support.talks import served_environment, talking
 
-WINDOW = 6_000
-TURNS = 38
-ANSWER = "The function in src/module.py returns early, as the tests in tests/test_module.py say. " * 8
+WINDOW = 5_000
+TURNS = 22
+ANSWER = "The function in src/module.py returns early, as the tests in tests/test_module.py say. " * 17
 
 
 def said(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:

@@ -10,14 +10,14 @@ from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for
 
 
-@pytest.mark.parametrize("begun", [True, False], ids=["while a turn runs", "just before it begins"])
 @pytest.mark.parametrize(
-    ("chosen", "step", "order"),
+    ("chosen", "step", "order", "begun"),
     [
-        (0, -1, ["one", "two", "three"]),
-        (0, 1, ["two", "one", "three"]),
-        (2, -1, ["one", "three", "two"]),
-        (2, 1, ["one", "two", "three"]),
+        (0, -1, ["one", "two", "three"], True),
+        (0, 1, ["two", "one", "three"], True),
+        (0, 1, ["two", "one", "three"], False),
+        (2, -1, ["one", "three", "two"], False),
+        (2, 1, ["one", "two", "three"], True),
     ],
 )
 async def test_a_waiting_prompt_moves_by_one_place(

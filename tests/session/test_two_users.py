@@ -178,7 +178,7 @@ async def test_rows_that_a_server_adds_to_ones_own_session_decide_nothing(machin
     await session.close()
 
 
-@pytest.mark.parametrize("change", ["rules", "session", "fork", "call"])
+@pytest.mark.parametrize("change", ["rules", "copies", "call"])
 async def test_an_approval_that_was_changed_or_moved_does_not_count(
     machine: Machine, database: str, folder: Path, change: str
 ) -> None:
@@ -188,7 +188,7 @@ async def test_an_approval_that_was_changed_or_moved_does_not_count(
     await session.submit("go")
     await session.close()
     assert [str(rule) for rule in (await bob.stored_state(session.id)).allowed] == ["Bash(touch once)"]
-    other = session.id
+    others = [session.id]
     again = with_nothing_stored(machine, bob)
     rows = f"session_id = '{session.id}' AND type = 'approval.decided'"
     match change:
@@ -200,14 +200,15 @@ async def test_an_approval_that_was_changed_or_moved_does_not_count(
         case "call":
             new = json.dumps({"call_id": "run_command-1-0", "approved": True, "scope": "session", "rules": ALLOWS})
             sql(database, f"UPDATE co_tui.events SET payload = '{new}' WHERE {rows}")
-        case "session" | "fork":
-            other = f"victim-{change}"
+        case "copies":
+            others = ["victim-session", "victim-fork"]
             fork = SessionFork(source_session_id=session.id, source_seq=99, mark="0" * 64)
-            copied = *events_like(session, bob), *([fork] if change == "fork" else [])
-            send(machine, bob, other, START, *TALK, *copied)
+            for other, more in zip(others, ([], [fork]), strict=True):
+                send(machine, bob, other, START, *TALK, *events_like(session, bob), *more)
     again.store.sync.complete()
-    assert (await again.stored_state(other)).allowed == ()
-    await (await asks(again, other, folder)).close()
+    for other in others:
+        assert (await again.stored_state(other)).allowed == ()
+        await (await asks(again, other, folder)).close()
 
 
 def events_like(session: Session, environment: Environment) -> list[Fact]:
@@ -262,32 +263,36 @@ async def test_rules_that_a_server_sends_for_a_project_are_asked_about_once(mach
 # One's own sessions on another machine
 
 
-@pytest.mark.parametrize(
-    ("own", "usual", "named", "then"),
-    [
-        ("plan", "ask", False, "plan"),
-        ("ask", "edits", False, "ask"),
-        ("edits", "ask", False, "ask"),
-        ("plan", "edits", True, "edits"),
-        ("", "edits", False, "edits"),
-    ],
-)
-async def test_ones_own_session_keeps_model_policy_and_a_tighter_mode(
-    machine: Machine, own: str, usual: str, named: bool, then: str
-) -> None:
-    laptop, desktop = machine("bob", home="laptop"), machine("bob", home="desktop", mode=usual)
-    desktop.keeps_mode = not named
-    session = await Session.start(laptop, "scripted")
-    if own:
-        await session.switcher.switch_mode("edits" if own == "ask" else "ask")
-        await session.switcher.switch_mode(own)
-    await session.close()
+OWN_MODES = [
+    ("plan", "ask", False, "plan"),
+    ("ask", "edits", False, "ask"),
+    ("edits", "ask", False, "ask"),
+    ("plan", "edits", True, "edits"),
+    ("", "edits", False, "edits"),
+]
+"""Of the session; usual on the other machine; whether it is named there; then."""
+
+
+async def test_ones_own_session_keeps_model_policy_and_a_tighter_mode(machine: Machine) -> None:
+    laptop = machine("bob", home="laptop")
+    sessions: list[str] = []
+    for own, *_ in OWN_MODES:
+        session = await Session.start(laptop, "scripted")
+        sessions.append(session.id)
+        if own:
+            await session.switcher.switch_mode("edits" if own == "ask" else "ask")
+            await session.switcher.switch_mode(own)
+        await session.close()
     laptop.store.sync.complete()
-    desktop.store.sync.complete()
-    resumed = await Session.resume(desktop, session.id)
-    assert (resumed.state.model, resumed.state.policy) == ("scripted", laptop.settings.policy)
-    assert resumed.state.mode == then
-    await resumed.close()
+    desktops = {usual: machine("bob", home=f"desktop-{usual}", mode=usual) for usual in ("ask", "edits")}
+    for desktop in desktops.values():
+        desktop.store.sync.complete()
+    for session_id, (own, usual, named, then) in zip(sessions, OWN_MODES, strict=True):
+        desktops[usual].keeps_mode = not named
+        resumed = await Session.resume(desktops[usual], session_id)
+        assert (resumed.state.model, resumed.state.policy) == ("scripted", laptop.settings.policy)
+        assert resumed.state.mode == then, own
+        await resumed.close()
 
 
 async def test_what_one_allowed_on_another_machine_is_asked_about_once_here(machine: Machine, folder: Path) -> None:

@@ -1,16 +1,19 @@
 """What is the same in every test is made once a process: a new database, descriptions of tools, parsed style sheets,
-prices of models.
+prices of models, the code that another host gets.
 
 Each is made by the code that makes it for a user; the next time it is taken from where the first was kept.
 So is the table of characters that drawn tests begin with.
 """
 
-import copy
+import json
+import marshal
 import sqlite3
 import threading
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FunctionType
@@ -22,6 +25,7 @@ from hypothesis.internal.intervalsets import IntervalSet
 from pydantic_ai import _function_schema
 from textual.css.stylesheet import Stylesheet
 
+from co_tui.session.workplace.host import link, sent_program
 from co_tui.store.file_lock import file_lock
 from co_tui.store.sqlite import migrations
 from tests.support.styles_once import style_once
@@ -35,6 +39,16 @@ _find_model = PricedProvider.find_model
 _characters_of = charmap.intervals_from_codec
 _UTF_8 = IntervalSet([(0, 0xD7FF), (0xE000, 0x10FFFF)]), IntervalSet([])
 """All characters but surrogates; none is read as another one. Trying each takes seconds."""
+_sent_modules, _boot = sent_program.sent_modules, sent_program._BOOT
+_READ_SOURCES = "sent = json.loads(zlib.decompress(sys.stdin.buffer.read(int(sys.stdin.buffer.readline()))))"
+_READ_CODE = """
+import marshal
+version, code, sources = marshal.loads(zlib.decompress(sys.stdin.buffer.read(int(sys.stdin.buffer.readline()))))
+sent = sources
+if version == importlib.util.MAGIC_NUMBER:
+    sent = marshal.loads(code)
+    compile = lambda code, *_: code
+"""
 _VARIABLES, _WRAPPED = "_variables_as_key", "__wrapped__"
 _rules: dict[Any, Any] = {}
 _described: dict[Any, Any] = {}
@@ -51,6 +65,9 @@ def make_once(*, now: bool = False) -> None:
     style_once()
     _function_schema.function_schema = _describe_once
     PricedProvider.find_model = _find_model_once
+    assert _READ_SOURCES in _boot
+    sent_program._BOOT = _boot.replace(_READ_SOURCES, _READ_CODE)
+    link.sent_modules = sent_program.sent_modules = _sent_code
     charmap.intervals_from_codec = lambda name: _UTF_8 if name == "utf-8" else _characters_of(name)
 
 
@@ -111,14 +128,10 @@ def _describe_once(function: Callable[..., Any], *generator: Any, **more: Any) -
         return _describe(function, *generator, **more)
     key = (_looks_of(plain), function is plain, generator, frozenset(more.items()))
     if key not in _described:
-        _described[key] = _describe(function, *generator, **more)
-    known = _described[key]
-    return replace(
-        known,
-        function=function,
-        json_schema=copy.deepcopy(known.json_schema),
-        return_schema=copy.deepcopy(known.return_schema),
-    )
+        made = _describe(function, *generator, **more)
+        _described[key] = made, json.dumps(made.json_schema), json.dumps(made.return_schema)
+    known, schema, return_schema = _described[key]
+    return replace(known, function=function, json_schema=json.loads(schema), return_schema=json.loads(return_schema))
 
 
 def _find_model_once(provider: PricedProvider, name: str, *, all_providers: Any = None) -> Any:
@@ -126,6 +139,15 @@ def _find_model_once(provider: PricedProvider, name: str, *, all_providers: Any 
     if key not in _models:
         _models[key] = provider, _find_model(provider, name, all_providers=all_providers)
     return _models[key][1]
+
+
+@cache
+def _sent_code() -> bytes:
+    """The program for another host, compiled: the one of the tests has the same Python."""
+    sources = json.loads(zlib.decompress(_sent_modules().partition(b"\n")[2]))
+    code = {name: compile(text, name, "exec") for name, text in sources.items()}
+    data = zlib.compress(marshal.dumps((MAGIC_NUMBER, marshal.dumps(code), sources), 4), 1)
+    return b"%d\n%s" % (len(data), data)
 
 
 def _looks_of(function: FunctionType) -> object:

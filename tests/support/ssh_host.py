@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Final, NamedTuple
 from tests.support.waiting import wait_until
 
 SSHD: Final = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
+_PYTHON: Final = str(Path(sys.base_prefix) / "bin/python3")
 _STAND_IN: Final = """#!/bin/sh
 # Runs the command of `ssh … host command` on this machine, as another host with another home would.
 for last; do :; done
@@ -92,10 +94,15 @@ def _made(folder: Path, ssh: str) -> SshHost:
     home = folder / "home of the other"
     for each in (folder / "bin", folder / "running", home):
         each.mkdir(parents=True)
-    program = folder / "bin/ssh"
-    program.write_text(ssh.format(folder=shlex.quote(str(folder)), home=shlex.quote(str(home))))
-    program.chmod(0o755)
+    _program(folder / "bin/ssh", ssh.format(folder=shlex.quote(str(folder)), home=shlex.quote(str(home))))
+    # As most hosts have it: a wrapper, such as that of pyenv, takes longer than Python itself.
+    _program(folder / "bin/python3", f'#!/bin/sh\nexec {shlex.quote(_PYTHON)} "$@"\n')
     return SshHost(folder, home)
+
+
+def _program(file: Path, text: str) -> None:
+    file.write_text(text)
+    file.chmod(0o755)
 
 
 def stand_in_host(folder: Path) -> SshHost:

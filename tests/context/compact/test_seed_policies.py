@@ -181,7 +181,7 @@ def test_copilot_g3d_needs_four_messages(messages: int, compacted: bool) -> None
     ("setting", "limit"), [(0, 4_000), (3_000, 3_000), (9_000, 4_000)], ids=["the window", "the setting", "never above"]
 )
 def test_copilot_g4_the_longest_prompt(setting: int, limit: int) -> None:
-    done = prepared("off", asked(talk(600)), window=4_000, truncation="on", max_prompt_tokens=setting)
+    done = prepared("off", asked(talk(350)), window=4_000, truncation="on", max_prompt_tokens=setting)
     assert done.truncation is not None and limit * 0.85 < done.reading.most_tokens <= limit
 
 

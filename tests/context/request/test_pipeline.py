@@ -329,7 +329,7 @@ def test_a_compaction_that_frees_too_little_is_not_tried_again_and_again() -> No
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_replaying_the_same_history_gives_the_same_request(name: str) -> None:
-    history = asked(talk(50, "some output " * 50))
+    history = asked(talk(25, "some output " * 50))
     one, two = (prepared(name, history, window=6_000) for _ in range(2))
     assert ModelMessagesTypeAdapter.dump_json(one.messages) == ModelMessagesTypeAdapter.dump_json(two.messages)
 

@@ -34,14 +34,14 @@ WRITES = [("write_file", {"path": path, "content": "x"}) for path in ("src/a", "
 
 
 @pytest.mark.parametrize(
-    ("answer", "asked_for"),
+    ("answer", "asked_for", "at_once"),
     [
-        (answered("session", "Edit(src/**)"), ["src/a", "c"]),
-        (answered("project", "Edit(src/**)", "Edit(./*)"), ["src/a"]),
-        (YES, ["src/a", "src/b", "c"]),
+        (answered("session", "Edit(src/**)"), ["src/a", "c"], True),
+        (answered("session", "Edit(src/**)"), ["src/a", "c"], False),
+        (answered("project", "Edit(src/**)", "Edit(./*)"), ["src/a"], True),
+        (YES, ["src/a", "src/b", "c"], True),
     ],
 )
-@pytest.mark.parametrize("at_once", [True, False])
 async def test_an_answer_allows_what_it_shows(
     home: Path, folder: Path, answer: Approval, asked_for: list[str], at_once: bool
 ) -> None:
@@ -56,7 +56,8 @@ async def test_an_answer_allows_what_it_shows(
 
 async def test_the_question_offers_the_rules(home: Path, folder: Path) -> None:
     line = "grep -rn TODO . | head -5 && pytest -q tests && rm x"
-    person = Person(YES, YES)
+    no = Approval(approved=False, by="user")
+    person = Person(no, no)
     calls = [("run_command", {"command": line}), ("run_command", {"command": "git status && mypy ."})]
     environment = working_in(folder, home, Working(*calls), person)
     session = await Session.start(environment, "scripted")

@@ -153,7 +153,7 @@ async def test_hooks_see_the_trigger_and_may_add_focus(home: Path, provider: Pro
     seen = tmp_path / "seen.json"
     hooks = {"preCompact": (HookEntry(f'tee {seen} > /dev/null; echo \'{{"focus": "the tests"}}\''),)}
     async with talking(home, provider, hooks=hooks) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         assert (await session.compact("names")).success
         told = json.loads(seen.read_text())
         assert (told["trigger"], told["session_id"], told["focus"]) == ("manual", session.id, "names")
@@ -172,12 +172,12 @@ async def test_the_user_may_be_asked_first(home: Path, provider: Provider) -> No
 
 async def test_a_summary_can_be_edited_before_it_is_applied(home: Path, provider: Provider) -> None:
     async with talking(home, provider, compaction_review="on", questions=Person(wished="My own words.")) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         done = await session.compact()
         assert done.success and done.edited and done.summary == "My own words."
         assert "My own words." in texts(session.state)[0]
     async with talking(home, provider, compaction_review="on", questions=Person(wished=None)) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         done = await session.compact()
         assert done.cancelled and not done.success and "rejected" in done.error
         assert compactions(session.state)[-1].cancelled and len(session.state.history) == 6

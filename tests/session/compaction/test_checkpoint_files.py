@@ -8,7 +8,7 @@ from co_tui.session.session import Session
 from co_tui.store.notes.checkpoints import Checkpoints
 from tests.support.compacting import read
 from tests.support.provider import Provider
-from tests.support.talks import talk, talking
+from tests.support.talks import fill, talk, talking
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -28,9 +28,9 @@ async def test_undo_and_rewind_keep_the_checkpoint_files_in_line_with_the_histor
     home: Path, provider: Provider
 ) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         await session.compact()
-        await talk(session, 3)
+        await fill(session, 3)
         await session.compact()
         assert kept_files(session)[0] == [1, 2]
         await session.edits.undo()
@@ -51,17 +51,17 @@ async def test_undo_and_rewind_keep_the_checkpoint_files_in_line_with_the_histor
 
 async def test_a_fork_takes_its_checkpoints_along_and_has_its_own_title(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         await session.compact()
         middle = session.state.seq
-        await talk(session, 3)
+        await fill(session, 3)
         await session.compact()
         whole, early = await session.fork(), await session.fork(middle)
         assert kept_files(session, whole)[0] == [1, 2] and kept_files(session, early)[0] == [1]
         environment = session._environment
         other = await Session.resume(environment, early)
         assert other.state.title == f"{session.state.title} (fork)"
-        await talk(other, 3)
+        await fill(other, 3)
         own = await other.compact()
         assert own.checkpoint_number == 2 and Path(own.checkpoint_path).parents[1] == environment.paths.session(early)
         assert kept_files(session, early)[0] == [1, 2] and kept_files(session)[0] == [1, 2]

@@ -21,7 +21,7 @@ from tests.support.compacting import (
     texts,
 )
 from tests.support.environments import facts
-from tests.support.long_run import drawn
+from tests.support.long_run import LONG_RUN, drawn
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, MODEL, compactions, fill, talk, talking, use_window
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.usefixtures("long_answers")
 
 async def test_on_demand_the_model_summarises_and_the_log_says_all_about_it(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         before = list(session.state.history)
         done = await session.compact("the function names")
         start = facts(list(session.state.timeline), CompactionStart)[-1]
@@ -61,7 +61,7 @@ async def test_on_demand_the_model_summarises_and_the_log_says_all_about_it(home
 async def test_a_long_newest_turn_stays_until_it_is_asked_for_once_more(home: Path, provider: Provider) -> None:
     long = "word for word, as it was said about src/module.py " * 300
     async with talking(home, provider, context_window=100_000) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         provider.script = [Reply(text=long, open_end=True)]
         listener, arrived = session.events(), 0
         turn = asyncio.create_task(session.submit("Tell me all."))
@@ -78,9 +78,9 @@ async def test_a_long_newest_turn_stays_until_it_is_asked_for_once_more(home: Pa
 
 async def test_a_checkpoint_is_written_for_people_to_read(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         first = await session.compact()
-        await talk(session, 3)
+        await fill(session, 3)
         second = await session.compact()
         assert (first.checkpoint_number, second.checkpoint_number) == (1, 2)
         folder = session._environment.paths.session(session.id)
@@ -94,7 +94,7 @@ async def test_a_checkpoint_is_written_for_people_to_read(home: Path, provider: 
 
 async def test_co_cli_puts_its_two_messages(home: Path, provider: Provider) -> None:
     async with talking(home, provider, policy="co-cli", summary_form="pair", keep_recent_share=0.0) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         await session.compact()
         first, second = texts(session.state)
         assert first.startswith("[Compacted conversation summary]\n## Decisions")
@@ -113,7 +113,7 @@ async def test_nothing_to_compact_is_a_sentence(home: Path, provider: Provider) 
 
 async def test_a_second_one_is_refused_while_one_runs(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         written = threading.Event()
         provider.summaries = [Reply(text=GOOD.text, until=written)]
         running = asyncio.create_task(session.compact())
@@ -126,7 +126,7 @@ async def test_a_second_one_is_refused_while_one_runs(home: Path, provider: Prov
 
 async def test_what_is_sent_meanwhile_waits_and_is_then_answered(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         written = threading.Event()
         provider.summaries = [Reply(text=GOOD.text, until=written)]
         listener = session.events()
@@ -142,10 +142,10 @@ async def test_what_is_sent_meanwhile_waits_and_is_then_answered(home: Path, pro
 async def test_a_summary_is_updated_not_summarised_again_and_rules_survive(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await session.submit("From now on always answer in French. And never touch src/secret.py.")
-        await talk(session, 3)
+        await fill(session, 3)
         await session.compact()
-        for _ in range(3):
-            await talk(session, 3)
+        for _ in range(2):
+            await fill(session, 3)
             assert (await session.compact()).success
         asked = provider.summary_requests[-1]["messages"][-1]["content"]
         assert "<notes>" in asked and "was answered" in asked.split("</notes>")[0]
@@ -175,7 +175,7 @@ async def test_a_summary_that_cannot_be_used_gives_way_to_the_offline_one(
     home: Path, provider: Provider, reply: Reply, why: str
 ) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         provider.summaries = [reply] * 3
         done = await session.compact()
         assert done.success and done.summarised_by == "offline" and why in done.note and done.error == ""
@@ -187,7 +187,7 @@ async def test_a_summary_that_cannot_be_used_gives_way_to_the_offline_one(
 
 async def test_a_summary_that_takes_too_long_gives_way(home: Path, provider: Provider) -> None:
     async with talking(home, provider, compaction_timeout_s=1.0) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         provider.summary = Reply(text=GOOD.text, wait_s=5)
         done = await session.compact()
         assert done.success and done.summarised_by == "offline" and "took longer than 1 s" in done.note
@@ -195,7 +195,7 @@ async def test_a_summary_that_takes_too_long_gives_way(home: Path, provider: Pro
 
 async def test_a_passing_failure_is_tried_again(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         provider.summaries = [Reply(status=503, body="busy"), GOOD]
         assert (await session.compact()).summarised_by == MODEL
         assert len(provider.summary_requests) == 2
@@ -217,7 +217,7 @@ async def test_the_summary_request_always_fits_its_model(home: Path, provider: P
 
 async def test_cancelling_closes_the_connection_at_once_and_changes_nothing(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         history = list(session.state.history)
         provider.summaries = [Reply(text=GOOD.text, wait_s=HANGING_S)]
         running = asyncio.create_task(session.compact())
@@ -235,7 +235,7 @@ async def test_cancelling_closes_the_connection_at_once_and_changes_nothing(home
 
 async def test_cancelling_while_it_waits_to_try_again_stops_at_once(home: Path, provider: Provider) -> None:
     async with talking(home, provider, backoff_s=HANGING_S) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         asked = provider.answered
         provider.summaries = [Reply(status=503, body="busy")]
         running = asyncio.create_task(session.compact())
@@ -248,8 +248,8 @@ async def test_cancelling_while_it_waits_to_try_again_stops_at_once(home: Path, 
 
 async def test_cancelling_at_any_moment_of_a_refusal_stops_at_once(home: Path, provider: Provider) -> None:
     async with talking(home, provider, backoff_s=HANGING_S) as session:
-        await talk(session, 3)
-        for steps in range(drawn(30)):
+        await fill(session, 3)
+        for steps in range(0, drawn(30), 1 if LONG_RUN else 3):
             asked = provider.answered
             provider.summaries = [Reply(status=503, body="busy")]
             running = asyncio.create_task(session.compact())
@@ -263,7 +263,7 @@ async def test_cancelling_at_any_moment_of_a_refusal_stops_at_once(home: Path, p
 
 async def test_leaving_during_a_compaction_leaves_the_state_before_it(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         history = list(session.state.history)
         provider.summaries = [Reply(text=GOOD.text, wait_s=HANGING_S)]
         running = asyncio.create_task(session.compact())

@@ -68,7 +68,7 @@ async def test_escape_at_an_odd_moment_never_hits_the_next_prompt(
     monkeypatch: pytest.MonkeyPatch, home: Path, provider: Provider, late: bool
 ) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         writing = Writing(monkeypatch)
         running = asyncio.create_task(session.compact())
         await until(writing.begun.is_set if late else lambda: session.queue.busy)
@@ -141,7 +141,7 @@ async def test_what_is_pinned_while_a_summary_is_written_stays(home: Path, provi
     if beside:
         provider.window = 3_000
     async with talking(home, provider, buffer_exhaustion_threshold=1.0) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         running = None if beside else asyncio.create_task(session.compact())
         while beside and session.state.compacting is None:
             await talk(session, 1)
@@ -163,7 +163,7 @@ async def test_half_of_a_pair_pinned_while_a_summary_is_written_keeps_the_other_
     provider.summary = Reply(text=GOOD.text, until=written)
     async with talking(home, provider, tools=[look]) as session:
         provider.script = looking(1)
-        await talk(session, 4)
+        await fill(session, 4)
         pair = [entry.ref for entry in session.state.history][1:3]
         running = asyncio.create_task(session.compact())
         await until(lambda: provider.summary_requests)
@@ -178,7 +178,7 @@ async def test_an_emergency_keeps_pins_and_rules(home: Path, provider: Provider)
         await session.submit(RULE)
         await talk(session, 2)
         await session.compact()
-        await talk(session, 8, words=100)
+        await fill(session, 8, words=100)
         pinned = session.state.history[3]
         await session.edits.pin([pinned.ref])
         provider.script = [TOO_MUCH] * 3  # after them, a guessed window has no room even for the prompt
@@ -194,7 +194,7 @@ async def test_an_emergency_keeps_pins_and_rules(home: Path, provider: Provider)
 async def test_a_pinned_prompt_is_not_joined_with_a_summary(home: Path, provider: Provider) -> None:
     settings = {"compaction": "turns", "summary_form": "prompt", "agent_max_context_turns": 4}
     async with talking(home, provider, **settings) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         ref = session.state.history[4].ref  # the first prompt that will be kept
         await session.edits.pin([ref])
         while not successes(session):
@@ -223,7 +223,7 @@ async def test_what_is_pinned_while_a_compaction_is_applied_comes_back(
 ) -> None:
     writing = Writing(monkeypatch)
     async with talking(home, provider) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         ref = session.state.history[2].ref
         running = asyncio.create_task(session.compact())
         await asyncio.to_thread(writing.begun.wait, PATIENCE_S)
@@ -239,7 +239,7 @@ async def test_what_is_pinned_while_a_compaction_is_applied_comes_back(
 async def test_pinning_a_replaced_message_stops_no_turn(home: Path, provider: Provider) -> None:
     answered = threading.Event()
     async with talking(home, provider) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         gone = session.state.history[2]
         await session.compact()
         provider.script = [Reply(text="Late.", until=answered)]

@@ -40,10 +40,10 @@ async def test_an_offline_summary_takes_over_all_that_a_model_wrote(home: Path, 
     )
     async with talking(home, provider) as session:
         await session.submit("Run pytest module. The KeyError was solved by a default. Rename function_2 everywhere.")
-        await talk(session, 4)
+        await fill(session, 4)
         provider.summaries = [Reply(text=full)]
         assert (await session.compact()).summarised_by == MODEL
-        await talk(session, 3)
+        await fill(session, 3)
         provider.summaries = [Reply(status=400, body="{}")]
         done = await session.compact()
         assert done.summarised_by == "offline"
@@ -52,7 +52,7 @@ async def test_an_offline_summary_takes_over_all_that_a_model_wrote(home: Path, 
 
 async def test_two_summaries_are_both_brought_up_to_date(home: Path, provider: Provider) -> None:
     async with talking(home, provider, tools=[look], keep_recent_share=0.0) as session:
-        await talk(session, 4, words=3)
+        await fill(session, 4, words=3)
         provider.summaries = [Reply(text="Title: A\n- FIRST: question about function in src/module.py was answered")]
         await session.compact()
         provider.script = [*looking(5), TOO_MUCH]
@@ -77,12 +77,12 @@ async def test_a_summary_alone_is_not_compacted_again(home: Path, provider: Prov
 async def test_rules_survive_a_change_to_a_policy_of_another_form(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         await session.submit(RULE)
-        await talk(session, 3)
+        await fill(session, 3)
         await session.compact()
         await session.switcher.switch_policy(
             Settings(policy="co-cli", compaction="window", summary_form="marker", keep_recent_share=0.0)
         )
-        await talk(session, 3)
+        await fill(session, 3)
         await session.compact()
         assert RULE in json.dumps(provider.summary_requests[-1])
 
@@ -206,7 +206,7 @@ async def test_editing_what_is_not_there_does_not_stop_the_turn(home: Path, prov
 
 async def test_a_compaction_asked_for_during_a_turn_comes_after_it(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         provider.script = [Reply(text="a long one", wait_s=HANGING_S)]
         turn = asyncio.create_task(session.submit("a long one"))
         await until(lambda: session.state.turn == 4)

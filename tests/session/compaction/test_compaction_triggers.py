@@ -61,7 +61,7 @@ async def test_memory_pressure_lets_go_of_what_left_the_context_and_undo_brings_
         await talk(session, 3, words=2_000)
         said, history = list(session.state.transcript), list(session.state.history)
         await session.switcher.apply_settings(session.settings.but(memory_limit_mb=1))
-        await talk(session, 12)
+        await talk(session, 8)
         packed = [entry for entry in session.state.transcript if isinstance(entry.message, PackedMessage)]
         assert packed and list(session.state.transcript)[: len(said)] == said, "nothing of it is another now"
         assert replayed(home, session.id) == session.state
@@ -77,7 +77,7 @@ async def test_the_model_may_ask_for_it(home: Path, provider: Provider) -> None:
         return "seen"
 
     async with talking(home, provider, tools=[look]) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         provider.script = [Reply(text="", tool=("request_compaction", '{"focus": "names"}'))]
         await session.submit("make room")
         await session.settle(5)
@@ -127,7 +127,7 @@ async def test_telemetry_sends_numbers_and_no_words(home: Path, provider: Provid
     telemetry.use(spans)
     try:
         async with talking(home, provider) as session:
-            await talk(session, 3)
+            await fill(session, 3)
             done = await session.compact("secret focus")
     finally:
         telemetry.use(None)

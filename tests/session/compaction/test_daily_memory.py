@@ -54,7 +54,7 @@ async def test_trimmed_turns_are_remembered_with_the_summary_that_joins_the_conv
         assert told(session)[0].where.endswith(f"/memory/{entry.day}.md")
 
 
-@pytest.mark.parametrize(("turns", "is_remembered"), [(8, True), (3, False)])
+@pytest.mark.parametrize(("turns", "is_remembered"), [(6, True), (3, False)])
 async def test_a_used_up_budget_is_remembered_when_turns_go_and_not_when_texts_stay(
     home: Path, provider: Provider, turns: int, is_remembered: bool
 ) -> None:
@@ -92,7 +92,7 @@ async def test_a_setting_says_what_is_remembered(
     home: Path, provider: Provider, kept: str, rule: str, is_remembered: bool
 ) -> None:
     async with talking(home, provider, compaction=rule, daily_memory=kept) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         assert (await session.compact()).success
         assert bool(remembered(home)) == is_remembered
 
@@ -109,7 +109,7 @@ async def test_no_key_is_remembered(home: Path, provider: Provider) -> None:
     environment = served_environment(home, provider, daily_memory="compactions")
     environment.environ = {"MY_PASSWORD": "tr0ub4dor-and-3"}
     async with talking(home, provider, environment=environment) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         await session.compact()
         (entry,) = remembered(home)
         assert KEY not in entry.text and "tr0ub4dor" not in entry.text and entry.text.count(HIDDEN) == 2

@@ -39,7 +39,7 @@ async def check(session: Session, deep: bool) -> None:
 
 
 @given(TURNS, st.booleans())
-@settings(max_examples=drawn(6))
+@settings(max_examples=drawn(2))
 async def test_what_is_freed_is_close_to_what_was_promised(turns: list[Turn], deep: bool) -> None:
     async with talked(turns) as (session, model):
         model.begin(Turn("", 1, 0, 600, ""))  # a summary that repeats itself is not used: the offline summariser serves

@@ -154,7 +154,7 @@ async def test_a_limit_below_what_was_answered_is_not_kept_but_the_turn_is_answe
 async def test_the_file_names_the_reply_without_keys(home: Path, provider: Provider) -> None:
     provider.default = LONG
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         message = "This model's maximum context length is 2000 tokens. Your key sk-abcdefgh12345678 sent 5000 tokens."
         provider.script = [refused_with(message)]
         assert await session.submit("and now?") is Outcome.DONE
@@ -176,10 +176,10 @@ async def test_a_size_refused_without_a_number_is_not_sent_again(home: Path, pro
     provider.default, provider.window, provider.refusal = LONG, 32_000, "413"
     provider.real_window = 2_500
     async with talking(home, provider) as session:
-        await talk(session, 16, words=60)
+        await talk(session, 9, words=130)
         sent_first, refused_first = len(provider.counted), provider.refused
     again = await Session.resume(served_environment(home, provider), session.id)
-    await talk(again, 8, words=60)
+    await talk(again, 5, words=130)
     await again.close()
     refused = [size for size in provider.counted if size > provider.real_window]
     assert refused == sorted(refused, reverse=True) and len(set(refused)) == len(refused), "never as long again"
@@ -201,7 +201,7 @@ async def test_a_refused_summary_request_is_shortened_or_given_up(home: Path, pr
 async def test_a_refusal_that_names_a_larger_window_makes_ours_no_larger(home: Path, provider: Provider) -> None:
     provider.default, provider.window = LONG, 4_000
     async with talking(home, provider, compaction="none") as session:
-        await talk(session, 4)
+        await fill(session, 4)
         provider.script = [refusal(50_000)]
         assert await session.submit("and now?") is Outcome.DONE
         assert session.state.usage is not None and session.state.usage.token_limit <= 4_000

@@ -12,7 +12,7 @@ from tests.support.compacting import texts
 from tests.support.environments import facts
 from tests.support.provider import Provider
 from tests.support.stores import replayed
-from tests.support.talks import compactions, fill, talk, talking
+from tests.support.talks import compactions, fill, talking
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
@@ -45,7 +45,7 @@ async def test_what_it_drops_goes_without_a_request_for_a_summary(home: Path, pr
 async def test_on_demand_it_is_asked_what_would_go(home: Path, provider: Provider) -> None:
     body = "return {'summarise': range(4)} if context.asked else None"
     async with talking(home, provider, **deciding(body)) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         done = await session.compact()
         assert done.success and len(done.replaced) == 4 and done.trigger == "manual"
 

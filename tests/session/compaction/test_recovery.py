@@ -28,7 +28,7 @@ async def test_a_request_that_is_too_long_is_shortened_and_sent_again(
     provider.refusal = refusal
     async with talking(home, provider) as session:
         provider.real_window = 1_800  # far below what the model reported
-        await talk(session, 12)
+        await talk(session, 6, words=110)
         assert await session.submit("does this still work?") is Outcome.DONE
         assert provider.refused >= 1
         errors = facts(list(session.state.timeline), SessionError)
@@ -114,7 +114,7 @@ async def test_a_cleared_context_keeps_its_system_messages(home: Path, provider:
     }
     async with talking(home, provider) as session:
         await session._recorder.record(Message(turn=0, message=system), Message(turn=0, message=both))
-        await talk(session, 6)
+        await fill(session, 6)
         provider.script = [TOO_MUCH] * 6
         await session.submit("can you hear me?")
         outcomes = [error.outcome for error in facts(list(session.state.timeline), SessionError)]

@@ -11,12 +11,14 @@ from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import facts
-from tests.support.long_run import LONG_RUN
+from tests.support.long_run import LONG_RUN, also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import GOOD, LONG, served_environment, talking
 
 REAL_WINDOW = 11_000
 TURNS = 5 if LONG_RUN else 3
+GROWS, JUMPS, LOOPS = (32_000, 1_000, 3), (200_000, 3_000, 0), (None, 100, 7)
+"""By steps; at once; in a long loop of tools in a window that is not known."""
 
 
 def list_functions(n: int = 0) -> str:
@@ -32,11 +34,11 @@ async def ask(session: Session, provider: Provider, turn: int, words: int, calls
     await session.settle(5)
 
 
-@pytest.mark.parametrize("reports_usage", [True, False])
 @pytest.mark.parametrize(
-    ("reported", "words", "calls"),
-    [(32_000, 1_000, 3), (200_000, 3_000, 0), (None, 100, 7)],
-    ids=["grows by steps", "jumps", "long tool loops, window unknown"],
+    ("reported", "words", "calls", "reports_usage"),
+    also_in_a_long_run(
+        [(*GROWS, False), (*JUMPS, False), (*LOOPS, True)], [(*GROWS, True), (*JUMPS, True), (*LOOPS, False)]
+    ),
 )
 async def test_a_few_turns_in_a_window_that_no_one_names(
     home: Path, provider: Provider, reported: int | None, words: int, calls: int, reports_usage: bool

@@ -45,7 +45,7 @@ async def test_c5_a_compaction_carries_the_plan_and_the_instructions_of_skills(
             Reply(text="I write a plan.", tool=("write_plan", json.dumps(PLAN))),
             Reply(text="I load a skill.", tool=("load_capability", '{"id": "greet"}')),
         ]
-        await talk(session, 6)
+        await talk(session, 5 if changes else 3)
         await session.settle(30)
         if not changes:
             assert (await session.compact()).success

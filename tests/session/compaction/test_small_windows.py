@@ -21,7 +21,7 @@ from tests.support.provider import Provider, Reply
 from tests.support.small_windows import SmallWindowTalk, read_part, small_window_talk
 from tests.support.talks import compactions, fill, talking
 
-TURNS = 24
+TURNS = 16
 
 
 async def test_in_a_window_of_which_tools_would_take_most(tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ wordy.__doc__ = "A tool that takes much to explain. " + "It reads one part of on
 
 
 async def test_where_no_compaction_can_end_well_none_begins_and_what_would_help_is_said_once(tmp_path: Path) -> None:
-    done = await small_window_talk(tmp_path, 8_000, 1.0, 12, tools=[read_part, wordy])
+    done = await small_window_talk(tmp_path, 8_000, 1.0, 8, tools=[read_part, wordy])
     assert not done.compactions and not done.provider.summary_requests
     assert done.truncations and not done.failed_turns and max(done.provider.counted) <= 8_000
     (notice,) = [each for each in done.notices if each.kind == "no_room"]

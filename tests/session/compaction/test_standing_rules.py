@@ -53,7 +53,7 @@ async def test_the_two_messages_of_co_cli_keep_rules(home: Path, provider: Provi
     async with talking(home, provider, **under("co-cli")) as session:
         await session.submit(RULE)
         for _ in range(2):
-            await talk(session, 3)
+            await fill(session, 3)
             assert (await session.compact()).success and len(session.state.history) == 2
             assert "\n".join(texts(session.state)).count(RULE) == 1
 
@@ -96,7 +96,7 @@ async def test_every_step_of_a_recovery_keeps_rules(home: Path, provider: Provid
 async def test_the_last_clearing_takes_the_summary_out_of_the_prompt(home: Path, provider: Provider) -> None:
     async with talking(home, provider, **under("cowagent")) as session:
         await session.submit(RULE)
-        await talk(session, 4)
+        await fill(session, 4)
         await recovered(session, provider, 1)
         assert any(text.startswith(EARLIER) for text in texts(session.state)), "the summary is in the latest prompt"
         steps = await recovered(session, provider, 8)

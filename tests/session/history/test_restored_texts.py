@@ -38,7 +38,7 @@ async def test_after_trimming_the_summary_the_rules_and_the_last_prompts_come_ba
 ) -> None:
     async with talking(home, provider, **under("cowagent", agent_max_context_turns=4)) as session:
         assert await session.submit(RULE) is Outcome.DONE
-        await talk(session, 4)
+        await fill(session, 4)
         await session.settle(5)
         assert any(text.startswith(EARLIER) for text in texts(session.state)), "turns were trimmed"
         again = await resumed(session)

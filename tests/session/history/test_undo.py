@@ -10,14 +10,14 @@ from co_tui.session.state.history_edits import NothingToUndo
 from tests.support.compacting import texts
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
-from tests.support.talks import talk, talking
+from tests.support.talks import fill, talk, talking
 
 pytestmark = pytest.mark.usefixtures("long_answers")
 
 
 async def test_undo_restores_what_was_there_and_keeps_what_was_said_since(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         before = [entry.message for entry in session.state.history]
         await session.compact()
         await session.submit("said later")
@@ -32,7 +32,7 @@ async def test_undo_restores_what_was_there_and_keeps_what_was_said_since(home: 
 
 async def test_two_compactions_are_undone_one_after_the_other(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         whole = list(session.state.history)
         await session.compact()
         first = session.state.rewrites[-1].seq
@@ -49,7 +49,7 @@ async def test_two_compactions_are_undone_one_after_the_other(home: Path, provid
 
 async def test_clearing_and_rewinding_can_be_undone_too(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         whole = list(session.state.history)
         await session.edits.clear()
         await session.edits.undo()
@@ -65,7 +65,7 @@ async def test_clearing_and_rewinding_can_be_undone_too(home: Path, provider: Pr
 
 async def test_a_summary_in_force_can_be_rewritten(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         await session.compact()
         await session.edits.edit_summary(session.state.compactions[-1].seq or 0, "What really happened.")
         assert "What really happened." in texts(session.state)[0] and "was answered" not in texts(session.state)[0]
@@ -75,7 +75,7 @@ async def test_a_summary_in_force_can_be_rewritten(home: Path, provider: Provide
 
 async def test_pinned_messages_survive_and_replaced_ones_come_back(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         kept, gone = session.state.history[1], session.state.history[2]
         await session.edits.pin([kept.ref])
         await session.compact()
@@ -127,7 +127,7 @@ async def test_clearing_an_empty_context_changes_nothing(home: Path, provider: P
 
 async def test_a_fork_keeps_what_was_pinned_after_its_first_turns(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 4)
+        await fill(session, 4)
         early, late = session.state.history[0], session.state.history[6]
         upto = session.state.history[3].seq
         await session.compact()

@@ -113,7 +113,7 @@ async def test_every_tool_that_a_session_offers_is_in_the_table(folder: Path, ho
 @pytest.mark.parametrize(("mode", "rows"), [("edits", ROWS), ("plan", [PLAN])])
 async def test_a_script_that_refuses_refuses_every_tool(folder: Path, home: Path, mode: str, rows: list[Row]) -> None:
     before = names_in(folder)
-    model = Working(*(row.call for row in rows))
+    model = Working([row.call for row in rows])
     hooks = {"preToolUse": hook(folder, "echo not now >&2; exit 2"), "postToolUse": hook(folder, "", name="after")}
     log, _ = await worked(folder, home, model, Unattended(yes=True), mode=mode, hooks=hooks, **EVERYTHING)
     assert [*map("A preToolUse hook refused this: not now".__eq__, model.returned)] == [True] * len(rows)
@@ -129,7 +129,7 @@ async def test_a_script_that_asks_asks_about_every_tool(folder: Path, home: Path
     before = names_in(folder)
     person = Person(*[NO] * len(rows))
     hooks = {"preToolUse": hook(folder, specific(permissionDecision="ask", permissionDecisionReason="sure?"))}
-    model = Working(*(row.call for row in rows))
+    model = Working([row.call for row in rows])
     await worked(folder, home, model, person, mode=mode, hooks=hooks, **EVERYTHING)
     assert [each.tool for each in person.asked] == [row.tool for row in rows]
     assert {each.reason for each in person.asked if not each.danger} <= {"Asked because of a preToolUse hook: sure?"}

@@ -29,10 +29,11 @@ from tests.support.counted import Talk
 from tests.support.counts import Counts
 from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.lens import LARGE, Asked, agrees, lens_of, plain, read_large, said
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (400).to_bytes(4) + (300).to_bytes(4) + b"\x08\x02\0\0\0" + b"\0" * 64
-POLICIES = ("balanced", "co-cli", "inkeep", "copilot", "cowagent", "off")
+POLICIES = also_in_a_long_run(["balanced", "co-cli", "inkeep", "cowagent"], ["copilot", "off"])
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -74,7 +75,7 @@ def changes(session: Session, home: Path) -> list[Callable[[], Any]]:
         lambda: session.edits.rewind(2),
         lambda: session.edits.clear(),
         lambda: session.edits.undo(),
-        lambda: said(session, *["More words about src/main.py " * 20] * 12),
+        lambda: said(session, *["More words about src/main.py " * 80] * 3),
         lambda: session.switcher.switch_policy(LOADED["co-cli"]),
         lambda: session.run_command("echo hello"),
     ]
@@ -111,8 +112,10 @@ async def test_resumed_under_another_policy_or_window_it_is_measured_anew(
     environment.store.close()
 
 
-@pytest.mark.parametrize("tools", [[read_large], []], ids=["with tools", "without tools"])
-@pytest.mark.parametrize("policy", ["balanced", "copilot"])
+@pytest.mark.parametrize(
+    ("policy", "tools"),
+    also_in_a_long_run([("balanced", [read_large]), ("copilot", [])], [("balanced", []), ("copilot", [read_large])]),
+)
 async def test_a_compaction_foresees_the_tools_that_it_brings(home: Path, policy: str, tools: list[Any]) -> None:
     environment = environment_for(home, ScriptedModel(Asked().script, window=60_000), tools=tools)
     environment.settings = LOADED[policy]
@@ -414,7 +417,9 @@ def test_shares_add_up(total: int, weights: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "counts"), [("balanced", Counts(1.7, 900)), ("co-cli", Counts(0.5)), ("copilot", Counts(2.5))], ids=str
+    ("policy", "counts"),
+    also_in_a_long_run([("balanced", Counts(1.7, 900)), ("co-cli", Counts(0.5))], [("copilot", Counts(2.5))]),
+    ids=str,
 )
 async def test_the_total_is_the_gauges_however_the_provider_counts(
     home: Path, provider: Provider, policy: str, counts: Counts

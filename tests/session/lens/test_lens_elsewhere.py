@@ -21,8 +21,9 @@ from co_tui.session.turns.turn import Outcome
 from tests.context.request.test_pipeline import LOADED
 from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.lens import Asked, agrees, lens_of, plain, read_large, said
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
-from tests.support.talks import served_environment, talk, talking
+from tests.support.talks import fill, served_environment, talk, talking
 
 
 @asynccontextmanager
@@ -109,8 +110,13 @@ async def test_what_is_restored_only_in_part_is_shown_so_before_it_is_opened(hom
         await again.close()
 
 
-@pytest.mark.parametrize("policy", ["co-cli", "balanced", "inkeep"])
-@pytest.mark.parametrize("pins", [False, True])
+@pytest.mark.parametrize(
+    ("policy", "pins"),
+    also_in_a_long_run(
+        [("co-cli", True), ("balanced", False), ("inkeep", True)],
+        [("co-cli", False), ("balanced", True), ("inkeep", False)],
+    ),
+)
 async def test_a_compaction_shows_what_the_gauge_showed_before_and_after(home: Path, policy: str, pins: bool) -> None:
     async with opened(home, policy, ScriptedModel(Asked().script, window=60_000)) as session:
         await said(session, *["Tell me about src/main.py and what it does. " * 30] * 3, "read it")
@@ -133,12 +139,12 @@ async def test_the_compaction_of_a_short_talk_brings_no_tool_that_takes_what_it_
     environment.settings = LOADED["balanced"]
     provider.window = 60_000
     async with talking(home, provider, environment=environment) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         done = await session.compact()
         assert done.success and done.tokens_removed > 0 and session.state.removed_chars < MIN_REMOVED_CHARS
         await talk(session, 1)
         assert "tools" not in provider.requests[-1]
-        await talk(session, 20)
+        await fill(session, 5, words=280)
         assert (await session.compact()).success and session.state.removed_chars >= MIN_REMOVED_CHARS
         await talk(session, 1)
         names = {tool["function"]["name"] for tool in provider.requests[-1]["tools"]}

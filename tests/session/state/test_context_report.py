@@ -9,6 +9,7 @@ from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
 from tests.context.request.test_pipeline import LOADED
 from tests.session.compaction.test_policies import under
+from tests.support.long_run import LONG_RUN
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import MODEL, compactions, served_environment, talk
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.usefixtures("long_answers")
 
 EARLY = {"agent_max_context_turns": 4, "few_turns": 2, "max_history_messages": 10}
 """So that each policy that goes by turns or messages has shortened the history after a few."""
+SEEDS = ("balanced", "co-cli", "inkeep", "copilot", "cowagent")
 PARTS = ("system_tokens", "tool_definition_tokens", "conversation_tokens")
 
 
@@ -25,7 +27,7 @@ def adds_up(figures: dict[str, Any]) -> None:
     assert sum(figures["roles"].values()) == figures["messages_count"], figures["roles"]
 
 
-@pytest.mark.parametrize("policy", LOADED)
+@pytest.mark.parametrize("policy", LOADED if LONG_RUN else SEEDS)
 async def test_the_parts_add_up_after_every_turn_and_after_a_resume(
     home: Path, provider: Provider, policy: str
 ) -> None:
@@ -33,8 +35,8 @@ async def test_the_parts_add_up_after_every_turn_and_after_a_resume(
     look = Reply("I look.", tools=(("read_file", '{"path": "a"}'), ("read_file", '{"path": "b"}')))
     environment = served_environment(home, provider, **under(policy, **EARLY))
     session = await Session.start(environment, MODEL)
-    for n in range(8):
-        provider.script = [look] if n in (1, 6) else []
+    for n in range(6):
+        provider.script = [look] if n in (1, 4) else []
         await talk(session, 1)
         adds_up(context_report(session.state))
     if policy == "cowagent":

@@ -11,7 +11,7 @@ from co_tui.session.turns.turn import Outcome
 from tests.support.compacting import TOO_MUCH
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
-from tests.support.talks import GOOD, compactions, fill, talk, talking
+from tests.support.talks import GOOD, compactions, fill, talking
 from tests.support.waiting import HANGING_S, until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
@@ -44,7 +44,7 @@ async def test_a_start_reports_the_history_it_is_about_to_change(home: Path, pro
 
 async def test_a_cancelled_one_and_a_failed_one_carry_their_figures(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         assert session.state.usage is not None
         tokens = session.state.usage.current_tokens
         provider.summaries = [Reply(text=GOOD.text, wait_s=HANGING_S)]
@@ -58,7 +58,7 @@ async def test_a_cancelled_one_and_a_failed_one_carry_their_figures(home: Path, 
         assert cancelled.duration_ms > 0
     refusing = {"hooks": {"preCompact": ("exit 2",)}}
     async with talking(home / "refused", provider, **refusing) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         failed = await session.compact()
         assert not failed.success and failed.error and left_as_it_was(failed)
         assert failed.pre_tokens == told(starts(session)[0]) > 0 and failed.duration_ms > 0
@@ -85,7 +85,7 @@ async def test_nothing_is_reported_as_truncated_when_nothing_went(home: Path, pr
 
 async def test_an_edited_summary_has_its_own_figures(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
-        await talk(session, 3)
+        await fill(session, 3)
         first = await session.compact()
         await session.edits.edit_summary(session.state.compactions[-1].seq or 0, "What really happened, " * 60)
         edited = compactions(session.state)[-1]

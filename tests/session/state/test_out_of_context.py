@@ -66,7 +66,7 @@ WAYS: dict[str, dict[str, object]] = {
 async def test_whatever_a_policy_leaves_of_a_talk_is_not_set_apart(home: Path, way: str) -> None:
     environment = environment_for(home, ScriptedModel(talker), **WAYS[way])
     session = await Session.start(environment, "scripted")
-    for number in range(1, 9):
+    for number in range(1, 7):
         await session.submit(f"prompt-{number}x")
         await session.settle(5)
         check(session)

@@ -32,6 +32,7 @@ from co_tui.events import (
 from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.session_state import SessionState
 from tests.support.events import durable_facts, fact_of, unknown_facts
+from tests.support.long_run import drawn
 
 
 def log(*facts):
@@ -206,7 +207,7 @@ def test_growing_is_immutable(steps) -> None:
         assert all(list(grown) == expected for grown, expected in versions)
 
 
-@settings(max_examples=5)
+@settings(max_examples=drawn(2))
 @given(st.data())
 @pytest.mark.parametrize("kind", get_args(Fact), ids=lambda kind: kind.__name__)
 def test_every_fact_has_its_case_in_derive(kind: type[Any], data: st.DataObject) -> None:

@@ -16,6 +16,7 @@ from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.here import Here
+from tests.support.long_run import also_in_a_long_run
 
 Edit = Callable[[dict[str, Any]], Any]
 
@@ -108,16 +109,20 @@ async def test_a_damaged_message_costs_that_message(change: Edit, left: tuple[En
 
 @pytest.mark.parametrize(
     "change",
-    [
-        put("current_tokens", value=1.5),
-        put("current_tokens", value=10**30),
-        put("cost", value=float("nan")),
-        put("cost", value=float("inf")),
-        put("cost", value="much"),
-        put("measured", value=5),
-        put("model", value=None),
-        put("input_tokens", value=[1]),
-    ],
+    also_in_a_long_run(
+        [
+            put("current_tokens", value=10**30),
+            put("cost", value=float("nan")),
+            put("measured", value=5),
+            put("model", value=None),
+            put("input_tokens", value=[1]),
+        ],
+        [
+            put("current_tokens", value=1.5),
+            put("cost", value=float("inf")),
+            put("cost", value="much"),
+        ],
+    ),
 )
 async def test_an_odd_measurement_costs_no_session(change: Edit, left: tuple[Environment, str]) -> None:
     environment, session_id = left

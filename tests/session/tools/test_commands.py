@@ -14,6 +14,7 @@ from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import left
+from tests.support.long_run import LONG_RUN
 from tests.support.sandbox import KINDS
 from tests.support.waiting import PATIENCE_S, until
 from tests.support.working import Working, repository, working_in
@@ -63,7 +64,7 @@ async def test_one_that_never_ends_is_stopped_at_its_time_limit(folder: Path, ho
     assert not runs(f"{folder}/login.py")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS if LONG_RUN else KINDS[:1])
 async def test_one_that_prints_12_megabytes_is_bounded(folder: Path, home: Path, kind: str) -> None:
     told = await result_of(folder, home, "echo begun; head -c 12000000 /dev/zero | tr '\\0' x; echo ended", kind=kind)
     assert len(told) <= 51_000 and "begun" in told and "ended" in told and "12,000,012 bytes" in told
@@ -71,7 +72,7 @@ async def test_one_that_prints_12_megabytes_is_bounded(folder: Path, home: Path,
     assert len(told) <= 51_000 and "the end" in told
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS if LONG_RUN else KINDS[:1])
 async def test_what_is_no_text_is_kept_and_shown_inert(folder: Path, home: Path, kind: str) -> None:
     told = await result_of(folder, home, r"printf '\033[2J\033]0;owned\007\377\000\r'; echo after", kind=kind)
     assert "after" in told and "\x1b[2J" in told, "the model sees what there was"

@@ -105,29 +105,31 @@ async def test_a_missing_variable_is_named(folder: Path, home: Path) -> None:
     assert error.kind == "mcp" and error.outcome == "odd no tools"
 
 
-@pytest.mark.parametrize(
-    ("server", "why"),
-    [
-        (odd("silent", start_timeout_s=0.5), "no answer within 0.5 s"),
-        (odd("rubbish"), "its output is not MCP"),
-        (odd("chatty"), "it sent 500 unsolicited messages"),
-        (McpServer(command="no-such-program"), "cannot use no-such-program: no such file or directory"),
-        (McpServer(command="sh", args=("-c", "echo no weather today >&2; exit 3")), "exit code 3: no weather today"),
-        (McpServer(command="head", args=("-c", "50000000", "/dev/zero")), "it sent a message over 8 MB"),
-        (McpServer(url="http://127.0.0.1:9/mcp"), "All connection attempts failed"),
-    ],
-)
-async def test_one_that_does_not_start_is_reported_once_and_the_others_work(
-    folder: Path, home: Path, server: McpServer, why: str, monkeypatch: pytest.MonkeyPatch
+UNUSABLE = {
+    "silent": (odd("silent", start_timeout_s=0.5), "no answer within 0.5 s"),
+    "rubbish": (odd("rubbish"), "its output is not MCP"),
+    "chatty": (odd("chatty"), "it sent 500 unsolicited messages"),
+    "missing": (McpServer(command="no-such-program"), "cannot use no-such-program: no such file or directory"),
+    "ends": (McpServer(command="sh", args=("-c", "echo no weather >&2; exit 3")), "exit code 3: no weather"),
+    "floods": (McpServer(command="head", args=("-c", "50000000", "/dev/zero")), "it sent a message over 8 MB"),
+    "away": (McpServer(url="http://127.0.0.1:9/mcp"), "All connection attempts failed"),
+}
+
+
+async def test_those_that_do_not_start_are_reported_once_each_and_another_works(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(child_server, "MOST_UNSOLICITED", 500)
-    both = {"bad": server, "odd": odd()}
-    async with Talk(folder, home, *calls("echo", "echo"), mcp_servers=both) as talk:
+    named = {**{name: server for name, (server, _) in UNUSABLE.items()}, "odd": odd()}
+    async with Talk(folder, home, *calls("echo", "echo"), mcp_servers=named) as talk:
         assert await talk.say("echo") is Outcome.DONE
-        assert not [name for name in talk.model.offered if name.startswith("mcp__bad")]
+        assert {name.split("__")[1] for name in talk.model.offered if name.startswith("mcp__")} == {"odd"}
     assert len(talk.model.returned) == 2
-    (error,) = talk.errors
-    assert why in error.what
+    said = [error.what for error in talk.errors]
+    for name, (_, why) in UNUSABLE.items():
+        (own,) = [each for each in said if name in each.partition(":")[0]]
+        assert why in own
+    assert len(said) == len(UNUSABLE)
 
 
 async def test_a_slow_one_is_not_waited_for(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,12 +327,14 @@ def _returns(talk: Talk) -> list[dict[str, Any]]:
     return [part for part in parts if part["part_kind"] == "tool-return"]
 
 
-@pytest.mark.parametrize("depth", [40, 150, 400, 3_000])
-async def test_a_tool_with_a_deep_schema_loses_only_itself(folder: Path, home: Path, depth: int) -> None:
-    async with Talk(folder, home, *calls("small"), mcp_servers={"odd": odd(f"deep{depth}"), "other": odd()}) as talk:
+async def test_a_tool_with_a_deep_schema_loses_only_itself(folder: Path, home: Path) -> None:
+    deep = {f"odd{depth}": odd(f"deep{depth}") for depth in (40, 150, 400, 3_000)}
+    steps = [(f"mcp__{name}__small", {}) for name in deep]
+    async with Talk(folder, home, *steps, mcp_servers={**deep, "other": odd()}) as talk:
         assert await talk.say("go") is Outcome.DONE
-    assert {"mcp__odd__small", "mcp__other__echo"} <= set(talk.model.offered)
-    assert "mcp__odd__deep" not in talk.model.offered and talk.model.returned[0].startswith("echo")
+    assert {"mcp__other__echo", *(name for name, _ in steps)} <= set(talk.model.offered)
+    assert not {f"mcp__{name}__deep" for name in deep} & set(talk.model.offered)
+    assert len(talk.model.returned) == len(deep) and all(each.startswith("echo") for each in talk.model.returned)
 
 
 async def test_texts_of_a_server_have_no_control_characters(folder: Path, home: Path) -> None:

@@ -1,8 +1,11 @@
 """A text that is not found: the model is shown the lines that were probably meant."""
 
+from itertools import product
+
 import pytest
 
 from co_tui.session.tools.folder.nearest_lines import LINE_CHARS, MOST_LINES, nearest_lines
+from tests.support.long_run import LONG_RUN
 
 CODE = """\
 def total(items):
@@ -56,16 +59,20 @@ def test_of_many_lines_those_around_the_first_difference_are_shown() -> None:
     assert shown[0] == "139: value_138 = 138" and shown[2] == "141: value_140 = 140"
 
 
+LARGE = [
+    "\n".join(f"    self.assertEqual(result[{n}], expected[{n}])" for n in range(25_000)),
+    "    pass\n" * 120_000,
+    "word " * 250_000,
+    "x" * 1_000_000,
+]
+WANTED = ["    self.assertEqual(results[7], expect[7])", "pass\n\tpass\npast", "wort", "x" * 5_000 + "y"]
+
+
 @pytest.mark.parametrize(
-    "text",
-    [
-        "\n".join(f"    self.assertEqual(result[{n}], expected[{n}])" for n in range(25_000)),
-        "    pass\n" * 120_000,
-        "word " * 250_000,
-        "x" * 1_000_000,
-    ],
+    ("text", "wanted"),
+    [*(product(LARGE, WANTED) if LONG_RUN else zip(LARGE, WANTED, strict=True))],
+    ids=lambda value: f"{len(value)} characters",
 )
-def test_of_a_large_file_little_is_shown(text: str) -> None:
+def test_of_a_large_file_little_is_shown(text: str, wanted: str) -> None:
     """Comparing all lines letter by letter would take longer than a test may."""
-    for wanted in ("    self.assertEqual(results[7], expect[7])", "pass\n\tpass\npast", "wort", "x" * 5_000 + "y"):
-        assert len(nearest_lines(text, wanted)) < 2 * MOST_LINES * LINE_CHARS
+    assert len(nearest_lines(text, wanted)) < 2 * MOST_LINES * LINE_CHARS

@@ -34,6 +34,7 @@ from co_tui.store.store_errors import StoreError
 from tests.session.tools.test_commands import is_gone, runs
 from tests.support.approving import left
 from tests.support.command import CliCommand
+from tests.support.long_run import LONG_RUN
 from tests.support.provider import Provider, Reply
 from tests.support.sandbox import KINDS, needs_bwrap
 from tests.support.waiting import PATIENCE_S, until, wait_until
@@ -61,7 +62,7 @@ async def heard_until(listener, words: str) -> list[str]:
     raise AssertionError(heard)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS if LONG_RUN else KINDS[:1])
 async def test_what_a_command_says_is_reported_while_it_runs(folder: Path, home: Path, kind: str) -> None:
     command = "echo first; printf '10%%\\r20%%\\r'; until test -e go; do sleep 0.01; done; echo last"
     model = Working(("run_command", {"command": command}))

@@ -16,6 +16,7 @@ from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from tests.support.approving import YES, Person, Somebody, left, log_of
 from tests.support.compacting import texts
 from tests.support.environments import facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.waiting import until
 from tests.support.working import Working, repository, working_in
 
@@ -218,7 +219,7 @@ async def test_settings_and_the_window_decide_what_there_is(folder: Path, home: 
     await left(environment, session)
 
 
-@pytest.mark.parametrize("form", ["full", "pair", "marker", "prompt"])
+@pytest.mark.parametrize("form", also_in_a_long_run(["full", "prompt"], ["pair", "marker"]))
 async def test_plan_and_skills_are_in_every_request_after_a_compaction(folder: Path, home: Path, form: str) -> None:
     (folder / "long.txt").write_text("\n".join(f"line {n} of something long enough to count" for n in range(400)))
     skill = folder / ".claude" / "skills" / "greet"

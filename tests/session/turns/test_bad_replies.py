@@ -106,7 +106,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 
 @settings(
-    max_examples=drawn(12),
+    max_examples=drawn(6),
     deadline=None,
     derandomize=not LONG_RUN,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -26,11 +26,11 @@ PASSING = {
 }
 
 
-@pytest.mark.parametrize("name", ["self", "reviewer"])
-@pytest.mark.parametrize("failure", PASSING.values(), ids=PASSING.keys())
+@pytest.mark.parametrize(("name", "kind"), [*(("self", kind) for kind in PASSING), ("reviewer", next(iter(PASSING)))])
 async def test_a_passing_failure_is_tried_again_and_no_tool_runs_twice(
-    home: Path, folder: Path, name: str, failure: Exception
+    home: Path, folder: Path, name: str, kind: str
 ) -> None:
+    failure = PASSING[kind]
     (folder / "a.txt").write_text("secret of alpha")
     model = Model([(name, TASK)], {TASK: [failure, READ, ["Half a ", failure], failure]})
     made = project(home, folder, {".claude/agents/r.md": REVIEWER}, model)
@@ -108,7 +108,7 @@ async def test_one_that_is_refused_as_too_long_continues_with_less(home: Path, f
 
 
 async def test_a_task_that_does_not_fit_is_told_to_who_gave_it(home: Path, folder: Path) -> None:
-    model = Model([("self", "word " * 90_000)], {})
+    model = Model([("self", "word " * 65_000)], {})
     made = project(home, folder, {}, model)
     session = await Session.start(made, "scripted")
     await session.submit("Go.")

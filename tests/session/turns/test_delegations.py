@@ -152,7 +152,7 @@ async def test_one_is_stopped_alone_and_the_turn_continues_with_the_others(home:
 
 
 async def test_its_own_steps_are_compressed_and_the_task_and_conversation_stay(home: Path) -> None:
-    model = Model(tasks=("Look at alpha",), looks=40)
+    model = Model(tasks=("Look at alpha",), looks=26)
     made = environment(home, model, window=3_000, delegation_context="conversation")
     session = await Session.start(made, "scripted")
     assert await session.submit("Remember the word heliotrope. Ask another.") is Outcome.DONE

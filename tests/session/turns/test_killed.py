@@ -41,7 +41,7 @@ from tests.support.stores import replayed
 from tests.support.waiting import until
 
 
-@pytest.mark.parametrize("scenario", SCRIPTS)
+@pytest.mark.parametrize("scenario", SCRIPTS if LONG_RUN else [each for each in SCRIPTS if each != "delegate"])
 async def test_after_every_event_it_is_asked_again_or_interrupted(home: Path, scenario: str) -> None:
     made = environment_of(home, scenario, Tools(), Person(*[YES] * 5))
     session = await Session.start(made, "scripted")
@@ -83,10 +83,11 @@ async def test_after_every_event_it_is_asked_again_or_interrupted(home: Path, sc
         await resumed.close()
         assert replayed(home, copy) == resumed.state
 
-        before = log_of(again, resumed)
-        third = await Session.resume(again, copy)
-        assert [event.fact.TYPE for event in log_of(again, third)[len(before) :]] == ["session.resume"]
-        await third.close()
+        if LONG_RUN or upto % 3 == 0:
+            before = log_of(again, resumed)
+            third = await Session.resume(again, copy)
+            assert [event.fact.TYPE for event in log_of(again, third)[len(before) :]] == ["session.resume"]
+            await third.close()
         again.store.close()
     assert asked_again > 0
     await session.close()

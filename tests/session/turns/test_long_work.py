@@ -13,7 +13,7 @@ from tests.support.long_run import drawn
 from tests.support.stores import replayed, stored_events
 from tests.support.working import Call, Working, working_in
 
-CALLS = drawn(40)
+CALLS = drawn(16)
 RULE = "From now on always answer in French, and never touch the file called untouchable.cfg."
 WINDOW = 16_000
 

@@ -176,7 +176,7 @@ async def test_killed_at_any_moment_it_resumes_with_every_call_answered(home: Pa
         check_waits_or_is_closed(resumed)
     begun = [n for n, event in enumerate(events) if event.fact.TYPE.startswith("delegation.")]
     model.tasks = []
-    for upto in (begun[3], begun[7] + 30, begun[-1]):
+    for upto in (begun[3], begun[7] + 30):
         again = await Session.resume(made, await session.fork(upto=events[upto].seq))
         assert await again.submit("And heliotrope now?") is Outcome.DONE
         await again.close()
@@ -190,7 +190,7 @@ TREES = st.lists(
 )
 
 
-@settings(max_examples=drawn(3), deadline=None, derandomize=True)
+@settings(max_examples=drawn(2), deadline=None, derandomize=True)
 @given(tree=TREES, stops=st.booleans())
 def test_any_tree_of_delegations_is_kept_apart_and_replays(tree: list[tuple[str, str, list[str]]], stops: bool) -> None:
     with tempfile.TemporaryDirectory() as place:

@@ -30,8 +30,8 @@ class Reader(ScriptedModel):
 
     It knows from the last call alone how far it is, as after a restart."""
 
-    def __init__(self, own: int, parts: int, delegates: int = 1, writes_at: int = -1) -> None:
-        self.own, self.parts, self.delegates, self.writes_at = own, parts, delegates, writes_at
+    def __init__(self, own: int, parts: int, delegates: int = 1, writes_at: int = -1, lines: int = 130) -> None:
+        self.own, self.parts, self.delegates, self.writes_at, self.lines = own, parts, delegates, writes_at, lines
         super().__init__(self._script, window=24_000)
 
     async def _script(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
@@ -64,7 +64,7 @@ def _reads(messages: list[ModelMessage], name: str) -> int:
 def reading(home: Path, folder: Path, model: Reader, most: int = 200) -> Environment:
     for name, count in (("own", model.own), ("part", model.parts)):
         for n in range(1, count + 1):
-            (folder / f"{name}{n}.txt").write_text(f"line of {name} {n}\n" * 130)
+            (folder / f"{name}{n}.txt").write_text(f"line of {name} {n}\n" * model.lines)
     made = project(home, folder, {}, model)
     made.settings = made.settings.but(agent_max_steps=most)
     return made
@@ -90,31 +90,35 @@ async def continued(session: Session) -> Outcome:
     return await session.submit(CONTINUE_PROMPT)
 
 
-async def test_a_delegation_of_more_than_fifty_steps_that_compacts_and_is_killed(home: Path, folder: Path) -> None:
-    model = Reader(own=5, parts=52, writes_at=35)
+async def test_a_delegation_of_many_steps_that_compacts_and_is_killed(home: Path, folder: Path) -> None:
+    own, parts, writes_at = 3, 30, 20
+    at_the_question = own + 1 + writes_at
+    model = Reader(own, parts, writes_at=writes_at, lines=220)
     made = reading(home, folder, model)
     session = await Session.start(made, "scripted")
     assert await session.submit("Go.") is Outcome.DONE
-    assert report_in(session) == "Report: 52 parts." and replies(session) == 60
+    replied = own + 1 + parts + 2
+    assert report_in(session) == f"Report: {parts} parts." and replies(session) == replied
     (end,) = facts(stored_events(home, session.id), DelegationEnd)
-    assert (end.outcome, end.usage["requests"]) == ("done", 53)
+    assert (end.outcome, end.usage["requests"]) == ("done", parts + 1)
     assert any(
         each.agent == "self 1" and each.success for each in facts(list(session.state.timeline), CompactionComplete)
     )
     events = stored_events(home, session.id)
     (question,) = [event.seq for event in events if isinstance(event.fact, ApprovalRequested)]
-    for most, outcome in ((200, Outcome.DONE), (47, Outcome.FAILED)):
-        again = reading(home, folder, Reader(own=5, parts=52, writes_at=35), most)
+    few = at_the_question + 4
+    for most, outcome in ((200, Outcome.DONE), (few, Outcome.FAILED)):
+        again = reading(home, folder, Reader(own, parts, writes_at=writes_at, lines=220), most)
         killed = await Session.resume(again, await session.fork(upto=question))
         assert await killed.ask_pending() is outcome
         if outcome is Outcome.DONE:
-            assert report_in(killed) == "Report: 52 parts." and replies(killed) == 60
+            assert report_in(killed) == f"Report: {parts} parts." and replies(killed) == replied
         else:
-            assert replies(killed) == 47, "the steps before the kill count"
+            assert replies(killed) == few, "the steps before the kill count"
             assert (stopped(killed).kind, stopped(killed).agent) == ("steps", "")
-            assert "Stopped after 47 steps (agent_max_steps)" in stopped(killed).what
-            assert "self 1 has not finished its task. Stopped after 47 steps" in report_in(killed)
-            assert "line of part 40" in report_in(killed), "what it has"
+            assert f"Stopped after {few} steps (agent_max_steps)" in stopped(killed).what
+            assert f"self 1 has not finished its task. Stopped after {few} steps" in report_in(killed)
+            assert f"line of part {writes_at + 3}" in report_in(killed), "what it has"
             assert await continued(killed) is Outcome.DONE
         await ended(again, killed, home)
     await ended(made, session, home)

@@ -17,6 +17,9 @@ from co_tui.context.policy import policy_of
 from co_tui.lab.engine import ReplayEngine
 from tests.context.request.test_pipeline import LOADED
 from tests.support.call_counts import CallCounts, counted_calls
+from tests.support.long_run import also_in_a_long_run
+
+PINNED = [1, 6]
 
 
 def step(n: int) -> list[ModelMessage]:
@@ -54,9 +57,13 @@ async def cost_of_a_step(policy: str, history: list[ModelMessage], pinned: list[
     return counts
 
 
-@pytest.mark.parametrize("policy", ["balanced", "off", "copilot", "claude-code"])
-@pytest.mark.parametrize("one_turn", [False, True], ids=["many turns", "one turn"])
-@pytest.mark.parametrize("pinned", [[], [1, 6]], ids=["nothing pinned", "two pinned"])
+@pytest.mark.parametrize(
+    ("policy", "one_turn", "pinned"),
+    also_in_a_long_run(
+        [("balanced", True, PINNED), ("off", False, []), ("copilot", False, PINNED), ("claude-code", True, [])],
+        [("balanced", False, []), ("off", True, PINNED), ("copilot", True, []), ("claude-code", False, PINNED)],
+    ),
+)
 async def test_a_request_of_a_long_session_costs_no_more_calls(policy: str, one_turn: bool, pinned: list[int]) -> None:
     short = await cost_of_a_step(policy, session(60, one_turn=one_turn), pinned)
     long = await cost_of_a_step(policy, session(600, one_turn=one_turn), pinned)

@@ -121,20 +121,20 @@ def test_the_steps_allowed_by_default() -> None:
 
 async def test_a_long_conversation_is_compacted_and_replays_exactly(home: Path, provider: Provider) -> None:
     provider.window = 3_000
-    provider.default = Reply(text="An answer about src/module.py. " * 15, prompt_tokens=-1, completion_tokens=110)
+    provider.default = Reply(text="An answer about src/module.py. " * 26, prompt_tokens=-1, completion_tokens=180)
     environment = environment_for(home)
     config = ModelConfig(environ={}, fetched_models=home, base_url=provider.url)
     environment.open_model = lambda name: open_model(name, config)
     session = await Session.start(environment, "openai-chat:scripted")
-    for n in range(30):
-        assert await session.submit(f"Question {n}: what about function_{n}? " + "more words " * 30) is Outcome.DONE
+    for n in range(16):
+        assert await session.submit(f"Question {n}: what about function_{n}? " + "more words " * 60) is Outcome.DONE
         usage = session.state.usage
         assert usage is not None and usage.current_tokens <= 3_000
     compactions = facts(list(session.state.timeline), CompactionComplete)
     assert compactions and any(done.success for done in compactions)
     assert all(done.tokens_removed > 0 and done.replaced and done.replacement for done in compactions if done.success)
-    assert len(session.state.transcript) == 60
-    assert max(len(request["messages"]) for request in provider.requests) < 40
+    assert len(session.state.transcript) == 32
+    assert max(len(request["messages"]) for request in provider.requests) < 20
     await session.close()
     again = await Session.resume(environment, session.id)
     assert list(again.state.history) == list(session.state.history)
