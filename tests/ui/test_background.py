@@ -2,7 +2,8 @@
 
 import ast
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -217,9 +218,10 @@ EXEMPT = {
 CALLBACKS = {"call_later", "call_after_refresh", "call_next", "set_timer", "set_interval"}
 
 
-def modules() -> Iterator[tuple[Path, ast.Module]]:
-    for file in sorted(UI.rglob("*.py")):
-        yield file, ast.parse(file.read_text())
+@cache
+def modules() -> list[tuple[Path, list[ast.AST]]]:
+    """Each module of the screen with all its nodes."""
+    return [(file, [*ast.walk(ast.parse(file.read_text()))]) for file in sorted(UI.rglob("*.py"))]
 
 
 def called(node: ast.Call) -> str:
@@ -232,10 +234,10 @@ def called(node: ast.Call) -> str:
 
 def test_no_module_of_the_screen_starts_work_but_through_the_one_place() -> None:
     found = []
-    for file, tree in modules():
+    for file, nodes in modules():
         if file.name in EXEMPT:
             continue
-        for node in ast.walk(tree):
+        for node in nodes:
             if isinstance(node, ast.Call) and called(node) in STARTERS:
                 found.append(f"{file.relative_to(UI)}:{node.lineno} {called(node)}")
             if isinstance(node, ast.ImportFrom) and node.module == "textual" and "work" in {a.name for a in node.names}:
@@ -245,13 +247,13 @@ def test_no_module_of_the_screen_starts_work_but_through_the_one_place() -> None
 
 def test_no_coroutine_is_called_later_unguarded() -> None:
     named = {
-        kind: {node.name for _, tree in modules() for node in ast.walk(tree) if isinstance(node, kind)}
+        kind: {node.name for _, nodes in modules() for node in nodes if isinstance(node, kind)}
         for kind in (ast.AsyncFunctionDef, ast.FunctionDef)
     }
     only_asynchronous = named[ast.AsyncFunctionDef] - named[ast.FunctionDef]
     found = []
-    for file, tree in modules():
-        for node in ast.walk(tree):
+    for file, nodes in modules():
+        for node in nodes:
             if isinstance(node, ast.Call) and called(node) in CALLBACKS:
                 for each in node.args:
                     if isinstance(each, ast.Attribute) and each.attr in only_asynchronous:

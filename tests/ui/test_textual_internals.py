@@ -103,7 +103,7 @@ def _inherited_names(ours: type) -> set[str]:
         return set()
     return theirs & {
         node.attr if isinstance(node, ast.Attribute) else node.name
-        for node in ast.walk(ast.parse(textwrap.dedent(inspect.getsource(ours))))
+        for node in ast.walk(_tree_of(ours))
         if isinstance(node, ast.Attribute | ast.FunctionDef | ast.AsyncFunctionDef)
     }
 
@@ -111,9 +111,27 @@ def _inherited_names(ours: type) -> set[str]:
 @cache
 def _private_names(owner: type) -> frozenset[str]:
     """Of the class itself, and of its instances as far as its methods set them."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(owner)))
-    stored = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store))
+    stored = (
+        node
+        for node in ast.walk(_tree_of(owner))
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    )
     return frozenset(name for name in (*vars(owner), *(node.attr for node in stored)) if _is_private(name))
+
+
+def _tree_of(owner: type) -> ast.AST:
+    """`inspect.getsource` would parse the whole module for each of its classes."""
+    classes = _classes_in(owner.__module__)
+    if owner.__qualname__ in classes:
+        return classes[owner.__qualname__]
+    return ast.parse(textwrap.dedent(inspect.getsource(owner)))
+
+
+@cache
+def _classes_in(module: str) -> dict[str, ast.ClassDef]:
+    """The classes at the top of a module."""
+    tree = ast.parse(inspect.getsource(importlib.import_module(module)))
+    return {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
 
 
 def _is_of_library(base: type) -> bool:
