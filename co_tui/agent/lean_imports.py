@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import mimetypes
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,23 +16,112 @@ UNUSED_PACKAGES: Final = ("aiohttp", "httpx")
 12 MB that nothing here uses. Others may still import them later."""
 TYPES: Final = ("openai.types", "anthropic.types")
 """Packages of several hundred modules, one for each type of every API; a chat needs a few dozen of them."""
+_RESPONSES: Final = "openai.types.responses"
+_GRIFFE: Final = "griffe._internal"
+LATE_MODULES: Final = (
+    "unittest.mock",
+    "xml.etree.ElementTree",
+    "yaml",
+    "pydantic_ai.durable_exec._base",
+    "pydantic_ai.embeddings",
+    "pydantic_ai_harness.step_persistence",
+    "openai.lib.streaming.chat",
+    f"{_RESPONSES}.response_compaction_item_param_param",
+    f"{_RESPONSES}.response_create_params",
+    f"{_RESPONSES}.response_input_item_param",
+    f"{_RESPONSES}.response_input_param",
+    f"{_RESPONSES}.response_tool_search_output_item_param_param",
+    f"{_RESPONSES}.tool_choice_allowed_param",
+    f"{_GRIFFE}.agents.inspector",
+    f"{_GRIFFE}.agents.visitor",
+    f"{_GRIFFE}.diff",
+    f"{_GRIFFE}.encoders",
+    f"{_GRIFFE}.extensions.base",
+    f"{_GRIFFE}.extensions.dataclasses",
+    f"{_GRIFFE}.extensions.unpack_typeddict",
+    f"{_GRIFFE}.finder",
+    f"{_GRIFFE}.git",
+    f"{_GRIFFE}.helpers",
+    f"{_GRIFFE}.loader",
+    f"{_GRIFFE}.stats",
+)
+"""Modules that the libraries import for tasks that a chat hardly ever has: 8 MB with all that they import."""
 
 
 @contextmanager
 def without_unused_parts() -> Iterator[None]:
-    """Import libraries as if these packages were not installed, and their types when they are first used."""
+    """Import libraries as if unused packages were not installed, and some of their modules when they are first used."""
     hidden = [name for name in UNUSED_PACKAGES if name not in sys.modules]
     # The documented way to make an import fail: None in place of the module.
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
+    # pydantic-ai reads the system's list of file types twice, for files at web addresses; we send none.
+    type_files, mimetypes.knownfiles = mimetypes.knownfiles, []
+    late = {name: _LateModule(name) for name in LATE_MODULES if name not in sys.modules}
+    if (mock := late.get("unittest.mock")) is not None:
+        vars(mock).update(MagicMock=_Inert)
+    sys.modules.update(late)
     finder = _TypesFinder()
     sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
         sys.meta_path.remove(finder)
+        mimetypes.knownfiles = type_files
         for name in hidden:
             if sys.modules.get(name) is None:  # another thread may have ended this already, and imported the package
                 sys.modules.pop(name, None)
+        for module in late.values():
+            module._reveal()
+
+
+class _LateModule(ModuleType):
+    """In place of a module while libraries import it; afterwards it gets its names from the module itself."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is not self:
+            return getattr(importlib.import_module(self.__name__), name)
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _LateName(self, name)
+
+    def _reveal(self) -> None:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+
+
+class _Inert:
+    """In place of the mocks that logfire's stand-in makes while it is imported, and never uses."""
+
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return self
+
+
+class _LateName:
+    """A function or class of a late module. It is loaded when it is called, used as a base, or asked for an attribute;
+    before that, nothing is an instance of it."""
+
+    def __init__(self, module: _LateModule, name: str) -> None:
+        self._late = module, name
+
+    def _load(self) -> Any:
+        module, name = self._late
+        module._reveal()
+        return getattr(module, name)
+
+    def __call__(self, *args: Any, **options: Any) -> Any:
+        return self._load()(*args, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._load(), name)
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any]:
+        return (self._load(),)
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(sys.modules.get(self._late[0].__name__), ModuleType) and isinstance(instance, self._load())
 
 
 class _TypesFinder(MetaPathFinder):

@@ -15,11 +15,11 @@ from co_tui.agent.models.model_handle import ModelConfig
 from co_tui.agent.wire.model_errors import ModelUnusable
 from tests.support.provider import Provider, Reply
 
-MOST_TYPES: Final = 160
+MOST_TYPES: Final = 90
 """Modules of types that a chat with an OpenAI-compatible server loads; the library has more than 700."""
 ENGINE: Final = """
 import asyncio, json, sys
-from co_tui.agent.lean_imports import UNUSED_PACKAGES, without_unused_parts
+from co_tui.agent.lean_imports import LATE_MODULES, without_unused_parts
 with without_unused_parts():
     import co_tui.agent.wire.compatible, co_tui.session.session
 found = {"loaded": list(sys.modules)}
@@ -34,6 +34,18 @@ async def chat(url):
 
 asyncio.run(chat(sys.argv[1]))
 found["loaded by a chat"] = list(sys.modules)
+found["early"] = sorted({*LATE_MODULES} & {*sys.modules})
+import griffe, mimetypes, pydantic_ai, pydantic_ai.embeddings, pydantic_ai.models.openai as models, unittest.mock
+class Mine(pydantic_ai.EmbeddingModel): ...
+late = pydantic_ai.EmbeddingModel
+found["before"] = isinstance(3, models.ResponseCompactionItemParamParam)
+found["base"] = Mine.__mro__[1] is pydantic_ai.embeddings.EmbeddingModel and issubclass(Mine, late._load())
+found["instances"] = isinstance(pydantic_ai.embeddings.TestEmbeddingModel(), late), isinstance(3, late)
+found["called"] = models.ResponseCompactionItemParamParam(type="compaction", encrypted_content="…")
+found["attribute"] = griffe.GriffeLoader.__name__
+found["module"] = pydantic_ai.format_as_xml({"a": 1}, root_tag="b")
+found["mock"] = type(unittest.mock.MagicMock()).__name__
+found["files"] = bool(mimetypes.knownfiles)
 import aiohttp, httpx
 import openai.types, openai.types.chat, openai.types.responses
 packages = (openai.types, openai.types.chat, openai.types.responses)
@@ -72,6 +84,14 @@ def test_every_type_is_there_when_it_is_used(found: Any) -> None:
 
 def test_the_responses_api_is_loaded_when_it_is_used(found: Any) -> None:
     assert found["responses"] == "PlainResponses"
+
+
+def test_modules_that_a_chat_hardly_needs_are_loaded_when_they_are_used(found: Any) -> None:
+    assert found["early"] == []
+    assert (found["before"], found["base"], found["instances"]) == (False, True, [True, False])
+    assert found["called"] == {"type": "compaction", "encrypted_content": "…"}
+    assert (found["attribute"], found["mock"], found["files"]) == ("GriffeLoader", "MagicMock", True)
+    assert "".join(found["module"].split()) == "<b><a>1</a></b>"
 
 
 def test_a_chat_loads_no_replies_of_the_responses_api(found: Any) -> None:

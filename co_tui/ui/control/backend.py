@@ -53,6 +53,9 @@ class Backend:
 
             with IMPORT_LOCK:
                 with without_unused_parts():
+                    from co_tui.agent.models.price_list import keep_prices_of
+
+                    keep_prices_of(model)
                     from co_tui.agent.models.open_model import config_for, open_model, preload
                     from co_tui.session.compaction.telemetry import configure
                     from co_tui.session.environment import Environment
@@ -147,16 +150,12 @@ class Backend:
             self.start_servers(model)
 
     async def start(self, listener: "Listener") -> "Session":
-        from co_tui.session.session import Session
-
         assert self._environment is not None
-        return await Session.start(self._environment, self.launch.choice.model, listener)
+        return await _session_type().start(self._environment, self.launch.choice.model, listener)
 
     async def resume(self, session_id: str, model: str, listener: "Listener", *, take_over: bool = False) -> "Session":
-        from co_tui.session.session import Session
-
         assert self._environment is not None
-        return await Session.resume(self._environment, session_id, model, listener, take_over=take_over)
+        return await _session_type().resume(self._environment, session_id, model, listener, take_over=take_over)
 
     async def fork(self, session_id: str, upto: int | None = None) -> str:
         """Copy a stored session, all of it or up to a seq; returns the copy's id."""
@@ -238,6 +237,15 @@ class Backend:
                 await other[0].close()
         assert self._open_model is not None
         return await self._open_model(name)
+
+
+def _session_type() -> "type[Session]":
+    from co_tui.agent.lean_imports import without_unused_parts
+
+    with without_unused_parts():
+        from co_tui.session.session import Session
+
+    return Session
 
 
 async def _ready(model_handle: "ModelHandle") -> "ModelHandle":

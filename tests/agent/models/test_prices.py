@@ -1,6 +1,10 @@
 """Prices and windows known by a model's name, and where the name means nothing."""
 
+import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 from pydantic_ai.messages import ModelResponse, TextPart
@@ -40,3 +44,34 @@ def test_a_providers_own_replies_have_a_price() -> None:
     assert price_of(reply("openai", "https://api.openai.com/v1")) == pytest.approx(0.0026)
     assert price_of(reply("openai", "http://localhost:11434/v1")) is None
     assert is_published("https://api.anthropic.com") and not is_published("http://192.168.0.7:8000/v1")
+
+
+PRICED: Final = """
+import json, sys
+from datetime import UTC, datetime
+from genai_prices import data, data_snapshot
+from co_tui.agent.models.price_list import keep_prices_of
+
+def every_model():
+    snapshot = data_snapshot.get_snapshot()
+    return [[each.id, model.id, model.context_window] for each in snapshot.providers for model in each.models]
+
+def loaded():
+    return sorted(each.id for each in data_snapshot.get_snapshot().providers if list.__len__(each.models))
+
+whole = every_model()
+keep_prices_of("anthropic:claude-sonnet-4-5")
+found = {"first": loaded(), "module": "genai_prices.data" in sys.modules}
+find = data_snapshot.get_snapshot().find_provider_model
+found["known"] = find("claude-sonnet-4-5", None, "anthropic", None)[1].context_window
+found["still"] = loaded()
+found["other"] = find("mistral-large-latest", None, "mistral", None)[1].id
+found["same"] = every_model() == whole and len(whole) > 1_000
+print(json.dumps(found))
+"""
+
+
+def test_only_the_price_list_of_the_provider_in_use_is_kept_and_all_others_are_there_when_asked_for() -> None:
+    found = json.loads(subprocess.run([sys.executable, "-c", PRICED], check=True, capture_output=True).stdout)
+    assert found["first"] == found["still"] == ["anthropic", "openai"] and not found["module"]
+    assert found["known"] and found["other"].startswith("mistral-large") and found["same"]
