@@ -1,6 +1,6 @@
 """The names used in a conversation: who used each, how often, and where last. Updated message by message."""
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from threading import RLock
 from typing import Final
@@ -46,8 +46,8 @@ class Detail:
     """Its latest lines."""
 
     @property
-    def latest(self) -> Iterable[Excerpt]:
-        """The candidate lines; only the last one for a name the model never used."""
+    def latest(self) -> tuple[Excerpt, ...]:
+        """The candidate lines; only the last one for a name that neither the model nor the user used."""
         return self.lines if self.uses or self.by_user else self.lines[-1:]
 
     def weight(self, now: int) -> float:
@@ -94,9 +94,10 @@ class Ledger:
                 detail.lines = (*detail.lines, line)[-LINES:]
                 used[name] = None
         self.names.append(tuple(used))
-        if isinstance(message, ModelResponse):
-            for name in used:
-                self.details[name].uses += 1
+        for name in used:
+            detail = self.details[name]
+            detail.uses += isinstance(message, ModelResponse)
+            detail.lines = detail.latest
         if len(self.details) > MOST_DETAILS * OVERFULL:
             self._drop_lightest()
 

@@ -106,6 +106,16 @@ def test_the_ledger_knows_who_used_a_name_how_often_and_where_last() -> None:
     assert ledger.weight("order_total") < before / 2
 
 
+def test_of_a_name_that_only_tools_printed_one_line_is_kept_and_two_once_it_is_used() -> None:
+    ledger = Ledger()
+    for number in range(3):
+        for message in step(number, "a.txt", f"printed_name {number}"):
+            ledger.add(message)
+    assert [line.text for line in ledger.details["printed_name"].lines] == ["printed_name 2"]
+    ledger.add(answer("so printed_name it is"))
+    assert [line.text for line in ledger.details["printed_name"].lines] == ["printed_name 2", "so printed_name it is"]
+
+
 def test_a_ledger_of_any_length_keeps_what_the_model_used() -> None:
     ledger = Ledger()
     ledger.add(answer("I will use kept_name for good."))
