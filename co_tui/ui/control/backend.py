@@ -6,6 +6,7 @@ Imports inside these functions take a second or more; the first paint must not w
 import asyncio
 import gc
 from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,18 +50,11 @@ class Backend:
         # Garbage collection while thousands of classes are created finds nothing and takes a tenth of the time.
         gc.disable()
         try:
-            from co_tui.agent.lean_imports import without_unused_parts
+            _import_engine(model)
+            from co_tui.agent.models.open_model import config_for, open_model
+            from co_tui.session.compaction.telemetry import configure
+            from co_tui.session.environment import Environment
 
-            with IMPORT_LOCK:
-                with without_unused_parts():
-                    from co_tui.agent.models.price_list import keep_prices_of
-
-                    keep_prices_of(model)
-                    from co_tui.agent.models.open_model import config_for, open_model, preload
-                    from co_tui.session.compaction.telemetry import configure
-                    from co_tui.session.environment import Environment
-
-                preload(model)
             launch = self.launch
             launch.store.writing()
             # Reads the present settings: they change when the user trusts the folder.
@@ -237,6 +231,22 @@ class Backend:
                 await other[0].close()
         assert self._open_model is not None
         return await self._open_model(name)
+
+
+def _import_engine(model: str) -> None:
+    from co_tui.agent.lean_imports import without_unused_parts
+
+    with IMPORT_LOCK:
+        with without_unused_parts():
+            from co_tui.agent.models.price_list import keep_prices_of
+
+            keep_prices_of(model)  # first, so that what is loaded next fills the memory it frees
+            from co_tui.agent.models.open_model import preload
+
+            for module in ("co_tui.session.environment", "co_tui.session.compaction.telemetry"):
+                import_module(module)
+
+        preload(model)
 
 
 def _session_type() -> "type[Session]":
