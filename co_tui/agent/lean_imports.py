@@ -4,8 +4,9 @@ import ast
 import importlib
 import mimetypes
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
@@ -48,6 +49,9 @@ LATE_MODULES: Final = (
 """Modules that the libraries import for tasks that a chat hardly ever has: 8 MB with all that they import."""
 
 
+_TYPE_FILES: Final = mimetypes.knownfiles
+
+
 @contextmanager
 def without_unused_parts() -> Iterator[None]:
     """Import libraries as if unused packages were not installed, and some of their modules when they are first used."""
@@ -55,10 +59,8 @@ def without_unused_parts() -> Iterator[None]:
     # The documented way to make an import fail: None in place of the module.
     sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]
     # pydantic-ai reads the system's list of file types twice, for files at web addresses; we send none.
-    type_files, mimetypes.knownfiles = mimetypes.knownfiles, []
+    types_unread, mimetypes.knownfiles = not mimetypes.inited, []
     late = {name: _LateModule(name) for name in LATE_MODULES if name not in sys.modules}
-    if (mock := late.get("unittest.mock")) is not None:
-        vars(mock).update(MagicMock=_Inert)
     sys.modules.update(late)
     finder = _TypesFinder()
     sys.meta_path.insert(0, finder)
@@ -66,7 +68,9 @@ def without_unused_parts() -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
-        mimetypes.knownfiles = type_files
+        mimetypes.knownfiles = _TYPE_FILES
+        if types_unread:  # others read them with the system's list
+            mimetypes.inited, mimetypes._db = False, None  # type: ignore[attr-defined]
         for name in hidden:
             if sys.modules.get(name) is None:  # another thread may have ended this already, and imported the package
                 sys.modules.pop(name, None)
@@ -77,16 +81,68 @@ def without_unused_parts() -> Iterator[None]:
 class _LateModule(ModuleType):
     """In place of a module while libraries import it; afterwards it gets its names from the module itself."""
 
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.__spec__ = ModuleSpec(name, None)
+        self._importers: list[dict[str, Any]] = []
+
     def __getattr__(self, name: str) -> Any:
+        importer = sys._getframe(1).f_globals
         if sys.modules.get(self.__name__) is not self:
-            return getattr(importlib.import_module(self.__name__), name)
+            return getattr(_loaded(self.__name__), name)
         if name.startswith("__"):
             raise AttributeError(name)
-        return _LateName(self, name)
+        if name.endswith("Error"):  # `except` takes only the class itself
+            return getattr(_loaded(self.__name__), name)
+        if name == "MagicMock" and importer.get("__name__") == "logfire_api":
+            return _Inert
+        self._importers.append(importer)
+        return _LateName(self.__name__, name)
 
     def _reveal(self) -> None:
+        """Let the module itself be imported, also by packages that export its names once they are asked for one."""
+        self._leave()
+        for package in self._importers:
+            if "__path__" in package:
+                names = [name for name, value in package.items() if isinstance(value, _LateName)]
+                _load_when_asked(package, {name: package.pop(name)._load for name in names})
+        parent, _, child = self.__name__.rpartition(".")
+        if (holder := sys.modules.get(parent)) is not None and child not in vars(holder):
+            _load_when_asked(vars(holder), {child: partial(_loaded, self.__name__)})
+        self._importers.clear()
+
+    def _leave(self) -> None:
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
+
+
+def _loaded(name: str) -> ModuleType:
+    if isinstance(late := sys.modules.get(name), _LateModule):
+        late._leave()
+    return importlib.import_module(name)
+
+
+class _LateAttributes:
+    """The `__getattr__` of a package with attributes that are loaded when they are asked for."""
+
+    def __init__(self, package: dict[str, Any]) -> None:
+        self._package, self._own = package, package.get("__getattr__")
+        self.loads: dict[str, Callable[[], Any]] = {}
+
+    def __call__(self, name: str) -> Any:
+        if name in self.loads:
+            value = self._package[name] = self.loads[name]()
+            return value
+        if self._own is not None:
+            return self._own(name)
+        raise AttributeError(f"module {self._package['__name__']!r} has no attribute {name!r}")
+
+
+def _load_when_asked(package: dict[str, Any], loads: dict[str, Callable[[], Any]]) -> None:
+    if loads:
+        if not isinstance(package.get("__getattr__"), _LateAttributes):
+            package["__getattr__"] = _LateAttributes(package)
+        package["__getattr__"].loads.update(loads)
 
 
 class _Inert:
@@ -103,13 +159,12 @@ class _LateName:
     """A function or class of a late module. It is loaded when it is called, used as a base, or asked for an attribute;
     before that, nothing is an instance of it."""
 
-    def __init__(self, module: _LateModule, name: str) -> None:
+    def __init__(self, module: str, name: str) -> None:
         self._late = module, name
 
     def _load(self) -> Any:
         module, name = self._late
-        module._reveal()
-        return getattr(module, name)
+        return getattr(_loaded(module), name)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._load()(*args, **options)
@@ -117,11 +172,24 @@ class _LateName:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._load(), name)
 
+    def __getitem__(self, key: Any) -> Any:
+        return self._load()[key]
+
+    def __or__(self, other: Any) -> Any:
+        return self._load() | other
+
+    def __ror__(self, other: Any) -> Any:
+        return other | self._load()
+
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[Any]:
         return (self._load(),)
 
     def __instancecheck__(self, instance: object) -> bool:
-        return isinstance(sys.modules.get(self._late[0].__name__), ModuleType) and isinstance(instance, self._load())
+        module = sys.modules.get(self._late[0])
+        return module is not None and not isinstance(module, _LateModule) and isinstance(instance, self._load())
+
+    def __subclasscheck__(self, subclass: type) -> bool:
+        return issubclass(subclass, self._load())
 
 
 class _TypesFinder(MetaPathFinder):

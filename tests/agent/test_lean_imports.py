@@ -18,7 +18,8 @@ from tests.support.provider import Provider, Reply
 MOST_TYPES: Final = 90
 """Modules of types that a chat with an OpenAI-compatible server loads; the library has more than 700."""
 ENGINE: Final = """
-import asyncio, json, sys
+import asyncio, json, mimetypes, sys
+mimetypes.knownfiles = [sys.argv[2]]
 from co_tui.agent.lean_imports import LATE_MODULES, without_unused_parts
 with without_unused_parts():
     import co_tui.agent.wire.compatible, co_tui.session.session
@@ -35,17 +36,32 @@ async def chat(url):
 asyncio.run(chat(sys.argv[1]))
 found["loaded by a chat"] = list(sys.modules)
 found["early"] = sorted({*LATE_MODULES} & {*sys.modules})
-import griffe, mimetypes, pydantic_ai, pydantic_ai.embeddings, pydantic_ai.models.openai as models, unittest.mock
-class Mine(pydantic_ai.EmbeddingModel): ...
-late = pydantic_ai.EmbeddingModel
-found["before"] = isinstance(3, models.ResponseCompactionItemParamParam)
-found["base"] = Mine.__mro__[1] is pydantic_ai.embeddings.EmbeddingModel and issubclass(Mine, late._load())
-found["instances"] = isinstance(pydantic_ai.embeddings.TestEmbeddingModel(), late), isinstance(3, late)
+import griffe, pydantic_ai, pydantic_ai.models.openai as models
+from pydantic_ai_harness.planning._toolset import BaseDurabilityCapability as late
+with without_unused_parts():
+    import unittest.mock
+    from unittest.mock import MagicMock
+    from xml.etree.ElementTree import ParseError, fromstring
+    with without_unused_parts():
+        found["instance before"] = isinstance(3, late)
+        class Mine(late): in_durable_context = get_durable_operation_backend = None
+        class OfInt(late[int]): ...
+found["bases"] = Mine.__mro__[1].__name__, OfInt.__mro__[1].__name__, issubclass(Mine, late), issubclass(int, late)
+found["instances"] = isinstance(object.__new__(Mine), late), isinstance(3, late)
+found["unions"] = late | None == Mine.__mro__[1] | None, None | late == None | Mine.__mro__[1]
+exported = pydantic_ai.EmbeddingModel
+import pydantic_ai.embeddings
+found["exported itself"] = exported is pydantic_ai.embeddings.EmbeddingModel and len(griffe.builtin_decorators)
+try:
+    fromstring("<")
+except ParseError:
+    found["caught"] = True
 found["called"] = models.ResponseCompactionItemParamParam(type="compaction", encrypted_content="…")
-found["attribute"] = griffe.GriffeLoader.__name__
 found["module"] = pydantic_ai.format_as_xml({"a": 1}, root_tag="b")
-found["mock"] = type(unittest.mock.MagicMock()).__name__
-found["files"] = bool(mimetypes.knownfiles)
+found["mock"] = type(MagicMock()).__name__, unittest.mock.__name__
+one, other = without_unused_parts(), without_unused_parts()
+one.__enter__(), other.__enter__(), one.__exit__(None, None, None), other.__exit__(None, None, None)
+found["type of file"] = mimetypes.guess_type("a.listed"), mimetypes.knownfiles == [sys.argv[2]]
 import aiohttp, httpx
 import openai.types, openai.types.chat, openai.types.responses
 packages = (openai.types, openai.types.chat, openai.types.responses)
@@ -62,9 +78,11 @@ print(json.dumps(found))
 
 
 @pytest.fixture(scope="module")
-def found() -> Any:
+def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    types = tmp_path_factory.mktemp("types") / "mime.types"
+    types.write_text("application/listed listed\n")
     with Provider().serving() as provider:
-        command = [sys.executable, "-c", ENGINE, provider.url]
+        command = [sys.executable, "-c", ENGINE, provider.url, str(types)]
         return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -88,10 +106,22 @@ def test_the_responses_api_is_loaded_when_it_is_used(found: Any) -> None:
 
 def test_modules_that_a_chat_hardly_needs_are_loaded_when_they_are_used(found: Any) -> None:
     assert found["early"] == []
-    assert (found["before"], found["base"], found["instances"]) == (False, True, [True, False])
     assert found["called"] == {"type": "compaction", "encrypted_content": "…"}
-    assert (found["attribute"], found["mock"], found["files"]) == ("GriffeLoader", "MagicMock", True)
     assert "".join(found["module"].split()) == "<b><a>1</a></b>"
+    assert found["mock"] == ["MagicMock", "unittest.mock"]
+
+
+def test_a_class_that_is_not_yet_loaded_can_be_used_as_any_class(found: Any) -> None:
+    assert (found["instance before"], found["instances"], found["unions"]) == (False, [True, False], [True, True])
+    assert found["bases"] == ["BaseDurabilityCapability", "BaseDurabilityCapability", True, False]
+
+
+def test_what_a_package_exports_and_what_is_caught_is_the_class_itself(found: Any) -> None:
+    assert found["exported itself"] and found["caught"]
+
+
+def test_files_have_the_types_of_the_systems_list_also_after_two_imports_at_the_same_time(found: Any) -> None:
+    assert found["type of file"] == [["application/listed", None], True]
 
 
 def test_a_chat_loads_no_replies_of_the_responses_api(found: Any) -> None:

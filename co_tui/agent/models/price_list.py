@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from threading import Lock
 
 import genai_prices
 from genai_prices.data_snapshot import DataSnapshot, find_provider_by_id, set_custom_snapshot
@@ -12,6 +13,7 @@ COMPATIBLE = "openai"
 """The provider under whose name the library looks up the models of all compatible servers."""
 
 _late: dict[str, "_LateModels"] = {}
+_loading = Lock()
 
 
 class _LateModels(list[ModelInfo]):
@@ -19,9 +21,7 @@ class _LateModels(list[ModelInfo]):
 
     def __iter__(self) -> Iterator[ModelInfo]:
         if not self:
-            for provider in _all_providers():
-                if provider.id in _late:
-                    _late[provider.id][:] = provider.models
+            _load_late()
         return super().__iter__()
 
 
@@ -38,6 +38,14 @@ def keep_prices_of(model: str) -> None:
     _late.update({each.id: _LateModels() for each in providers if each.id not in kept})
     lean = [replace(each, models=_late.get(each.id, each.models)) for each in providers]
     set_custom_snapshot(DataSnapshot(lean, from_auto_update=False))
+
+
+def _load_late() -> None:
+    with _loading:
+        if not any(_late.values()):
+            for provider in _all_providers():
+                if provider.id in _late:
+                    _late[provider.id][:] = provider.models
 
 
 def _all_providers() -> list[Provider]:

@@ -48,8 +48,11 @@ def test_a_providers_own_replies_have_a_price() -> None:
 
 PRICED: Final = """
 import json, sys
-from datetime import UTC, datetime
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from threading import Barrier, BrokenBarrierError
 from genai_prices import data, data_snapshot
+from co_tui.agent.models import price_list
 from co_tui.agent.models.price_list import keep_prices_of
 
 def every_model():
@@ -65,7 +68,19 @@ found = {"first": loaded(), "module": "genai_prices.data" in sys.modules}
 find = data_snapshot.get_snapshot().find_provider_model
 found["known"] = find("claude-sonnet-4-5", None, "anthropic", None)[1].context_window
 found["still"] = loaded()
-found["other"] = find("mistral-large-latest", None, "mistral", None)[1].id
+load, both, found["loads"] = price_list._all_providers, Barrier(2), 0
+
+def load_at_the_same_time():
+    found["loads"] += 1
+    with suppress(BrokenBarrierError):
+        both.wait(.2)
+    return load()
+
+price_list._all_providers = load_at_the_same_time
+with ThreadPoolExecutor(2) as threads:
+    asked = threads.map(find, *zip(*[("mistral-large-latest", None, "mistral", None)] * 2))
+    found["other"], = {model.id for _, model in asked}
+price_list._all_providers = load
 found["same"] = every_model() == whole and len(whole) > 1_000
 print(json.dumps(found))
 """
@@ -75,3 +90,4 @@ def test_only_the_price_list_of_the_provider_in_use_is_kept_and_all_others_are_t
     found = json.loads(subprocess.run([sys.executable, "-c", PRICED], check=True, capture_output=True).stdout)
     assert found["first"] == found["still"] == ["anthropic", "openai"] and not found["module"]
     assert found["known"] and found["other"].startswith("mistral-large") and found["same"]
+    assert found["loads"] == 1  # for two threads that ask at the same time
