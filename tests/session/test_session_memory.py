@@ -9,6 +9,7 @@ from pydantic_ai.messages import UserPromptPart
 
 from co_tui.append_only import AppendOnly
 from co_tui.events import CompactionComplete, Event, FilesRestored, MemoryReleased, Message
+from co_tui.events.event import payload_of
 from co_tui.session.memory_relief import PACKED_AT_ONCE
 from co_tui.session.session import Session
 from co_tui.session.state.derive import apply, replay
@@ -98,6 +99,20 @@ def test_two_states_of_one_session_share_what_they_pack() -> None:
     assert all(isinstance(one.message, PackedMessage) and one.message is other.message for one, other in pairs)
     different = replay([*map(_said, range(11, 20)), _compacted(20, range(11, 19))])
     assert apply(different, RELEASED).transcript[0].message["parts"][0]["content"] == f"{OPENING} 11"
+
+
+def test_the_text_of_a_summary_that_was_replaced_is_packed_and_can_be_read() -> None:
+    first, second = _compacted(10, range(1, 9)), _compacted(20, range(9, 11))
+    assert isinstance(first.fact, CompactionComplete)
+    first = first.but(fact=first.fact.but(summary="What was said before."))
+    events = [*map(_said, range(1, 10)), first, *map(_said, range(11, 20)), second]
+    state = apply(replay(events), RELEASED)
+    kept = [*state.compactions, *state.timeline, *(rewrite.event for rewrite in state.rewrites)]
+    old = [event for event in kept if event.seq == first.seq]
+    assert len(old) == 3 and not any("What was said before." in vars(event.fact).values() for event in old)
+    assert {payload_of(event)["summary"] for event in old} == {"What was said before."}
+    assert old[0] == first and first == old[0] and old[0] != second
+    assert state == replay(events)
 
 
 def test_restored_files_are_found_without_all_that_happened() -> None:

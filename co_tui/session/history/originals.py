@@ -1,5 +1,6 @@
 """The original messages behind a history: replacements are resolved to what they replaced."""
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 
 from co_tui.append_only import AppendOnly
@@ -49,7 +50,6 @@ class Originals:
         """A new lineage whenever they did not only grow."""
         self.skill_loads: AppendOnly[Entry] = AppendOnly()
         """Those that load skills, or answer that."""
-        self._numbers: dict[Ref, int] = {}
         self._transcript: AppendOnly[Entry] = AppendOnly()
         self._rewrites: tuple[int, ...] = ()
         """Their seqs."""
@@ -69,7 +69,7 @@ class Originals:
 
     def numbers(self, refs: Iterable[Ref]) -> set[int]:
         """Where these messages are among the originals; replacements are not."""
-        return {number for ref in refs if (number := self._numbers.get(ref)) is not None}
+        return {number for ref in refs if (number := self._number(ref)) is not None}
 
     def release(self, state: SessionState) -> None:
         """Hold messages as the state does, which packs those that left the history."""
@@ -79,11 +79,10 @@ class Originals:
     def _start_again(self, found: Sequence[Entry]) -> None:
         same = len(self.entries)
         if [entry.ref for entry in found[:same]] != [entry.ref for entry in self.entries]:
-            same, self.entries, self.skill_loads, self._numbers = 0, AppendOnly(), AppendOnly(), {}
+            same, self.entries, self.skill_loads = 0, AppendOnly(), AppendOnly()
         self._add(found[same:])
 
     def _add(self, new: Sequence[Entry]) -> None:
-        self._numbers.update((entry.ref, number) for number, entry in enumerate(new, len(self.entries)))
         self.entries = self.entries.extend(new)
         self.skill_loads = self.skill_loads.extend([entry for entry in new if skill_parts(entry.message)])
 
@@ -97,7 +96,11 @@ class Originals:
 
     def _holds(self, history: Sequence[Entry]) -> bool:
         """Whether all messages of the history are known: a pin may bring back one that was cleared."""
-        return all(entry.ref in self._numbers or not entry.turn for entry in history)
+        return all(not entry.turn or self._number(entry.ref) is not None for entry in history)
+
+    def _number(self, ref: Ref) -> int | None:
+        number = bisect_left(self.entries, ref, key=lambda entry: entry.ref)
+        return number if number < len(self.entries) and self.entries[number].ref == ref else None
 
 
 def _replaces_by_something(rewrite: Rewritten) -> bool:

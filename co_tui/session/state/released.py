@@ -11,6 +11,9 @@ from co_tui.session.state.session_state import Entry, SessionState, seq_of
 BLOCK_MESSAGES: Final = 32
 """Messages that are compressed together, which takes half the room of each alone."""
 
+_SUMMARY: Final = -1
+"""In place of a message's number in a reference: the summary of that compaction."""
+
 
 class _Block:
     """Messages that are compressed together once all are added."""
@@ -68,6 +71,19 @@ class PackedMessage(Mapping[str, Any]):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mapping) and self.opened() == dict(other)
+
+
+class _PackedCompaction(CompactionComplete):
+    """A compaction whose summary is compressed."""
+
+    @property  # type: ignore[misc]
+    def summary(self) -> str:
+        text: str = self.__dict__["packed_summary"]["text"]
+        return text
+
+    def __eq__(self, other: object) -> bool:
+        is_same = isinstance(other, CompactionComplete)
+        return is_same and all(getattr(self, name) == getattr(other, name) for name in self.FIELDS)
 
 
 def opened(message: Json) -> Json:
@@ -149,10 +165,18 @@ class _Packing:
             case Message() as fact:
                 return event.but(fact=fact.but(message=packed[0]))
             case CompactionComplete() as fact:
-                return event.but(fact=fact.but(replacement=packed))
+                return event.but(fact=self._compaction((seq_of(event), _SUMMARY), fact.but(replacement=packed)))
             case Clear() as fact:
                 return event.but(fact=fact.but(carried=packed))
         return event
+
+    def _compaction(self, ref: Ref, fact: CompactionComplete) -> CompactionComplete:
+        if not fact.summary:
+            return fact
+        packed = object.__new__(_PackedCompaction)
+        others = {name: value for name, value in vars(fact).items() if name != "summary"}
+        packed.__dict__.update(others, packed_summary=self._message(ref, {"text": fact.summary}))
+        return packed
 
     def close(self) -> None:
         """Compress what is left."""
