@@ -36,32 +36,26 @@ def is_offered(app: CoTui) -> bool:
     return bool(app.chat.query(CompactOffer))
 
 
-@pytest.mark.parametrize(("key", "kept"), [("enter", None), ("f5", None), ("d", 1)])
-async def test_it_says_what_it_frees_and_a_key_compacts(
-    home: Path, provider: Provider, key: str, kept: int | None
-) -> None:
+def frees(app: CoTui) -> tuple[float, float]:
+    """What it would free, in thousands of tokens, and what a deeper one would."""
+    found = re.search(OFFER, screen_text(app))
+    assert found is not None
+    return float(found[1].rstrip("k")), float(found[3].rstrip("k"))
+
+
+async def test_it_says_what_it_frees_and_d_compacts_deeper(home: Path, provider: Provider) -> None:
     async with offered(home, provider) as (app, pilot):
-        found = re.search(OFFER, screen_text(app))
-        assert found is not None and isinstance(app.focused, CompactOffer) and not provider.summary_requests
-        assert float(found[3].rstrip("k")) > float(found[1].rstrip("k")) > 0, "deeper frees more"
-        await pilot.press(key)
+        usual, deeper = frees(app)
+        assert deeper > usual > 0 and isinstance(app.focused, CompactOffer) and not provider.summary_requests
+        await pilot.press("d")
         await until(pilot, lambda: app.controller.state.compactions and not is_offered(app))
         fact: Any = app.controller.state.compactions[-1].fact
-        assert fact.success and (kept is None or fact.kept_messages == kept) and app.focused is app.chat.prompt
+        assert fact.success and fact.kept_messages == 1 and app.focused is app.chat.prompt
 
 
-async def test_a_key_that_is_held_down_does_not_compact(
+async def test_enter_compacts_no_held_key_does_and_others_go_to_the_prompt(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compact_offer, "HELD_S", 1_000.0)
-    async with offered(home, provider) as (app, pilot):
-        await pilot.press("f5", "f5", "f5")
-        assert is_offered(app) and not provider.summary_requests
-        await pilot.resize_terminal(43, 30)
-        await until(pilot, lambda: re.search(r"Frees about \S+ · Enter · d deeper · Esc", screen_text(app)))
-
-
-async def test_any_other_key_closes_it_and_goes_to_the_prompt(home: Path, provider: Provider) -> None:
     async with offered(home, provider) as (app, pilot):
         await type_text(pilot, "x")
         await until(pilot, lambda: not is_offered(app) and app.chat.prompt.text == "x")
@@ -75,7 +69,19 @@ async def test_any_other_key_closes_it_and_goes_to_the_prompt(home: Path, provid
         await until(pilot, lambda: isinstance(app.focused, CompactOffer))
         await pilot.press("f1")
         await until(pilot, lambda: app.screen is not app.chat and not is_offered(app))
-        assert not provider.summary_requests and not app.controller.state.compactions
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        monkeypatch.setattr(compact_offer, "HELD_S", 1_000.0)
+        await pilot.press("f5")
+        await until(pilot, lambda: isinstance(app.focused, CompactOffer))
+        await pilot.press("f5", "f5", "f5")
+        assert is_offered(app) and not provider.summary_requests and not app.controller.state.compactions
+        await pilot.resize_terminal(43, 30)
+        await until(pilot, lambda: re.search(r"Frees about \S+ · Enter · d deeper · Esc", screen_text(app)))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.controller.state.compactions and not is_offered(app))
+        fact: Any = app.controller.state.compactions[-1].fact
+        assert fact.success and fact.kept_messages > 1 and app.focused is app.chat.prompt
 
 
 async def test_where_nothing_can_be_gained_it_says_so_at_no_cost(home: Path, provider: Provider) -> None:

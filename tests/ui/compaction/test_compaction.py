@@ -81,8 +81,18 @@ async def opened_entry(app: CoTui, pilot: Pilot[Any]) -> CompactionScreen:
     return app.screen
 
 
-async def test_f5_shows_what_is_running_and_then_what_happened(home: Path, provider: Provider) -> None:
+async def test_escape_cancels_what_is_running_and_else_it_says_what_happened(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
+        history = list(app.controller.state.history)
+        provider.summaries = [Reply(text=SUMMARY, wait_s=HANGING_S)]
+        await pilot.press("f5", "f5")
+        await until(pilot, lambda: provider.summary_requests and "Compacting" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: "Compacting conversation" not in screen_text(app))
+        assert provider.closed_early.wait(PATIENCE_S)
+        done = last_compaction(app)
+        assert done is not None and done.cancelled and list(app.controller.state.history) == history
+        assert "Compaction cancelled" in screen_text(app)
         written = threading.Event()
         provider.summaries = [Reply(text=SUMMARY, until=written)]
         await pilot.press("f5", "f5")
@@ -102,20 +112,6 @@ async def test_f5_shows_what_is_running_and_then_what_happened(home: Path, provi
         assert "Conversation Compacted" in transcript_text(app) and "◆ Conversation Compacted" in seen
         assert "checkpoint 1" in seen
         assert "summarised" in provider.requests[-1]["messages"][1]["content"]
-
-
-async def test_escape_cancels_and_nothing_changed(home: Path, provider: Provider) -> None:
-    async with talked(home, provider) as (app, pilot):
-        history = list(app.controller.state.history)
-        provider.summaries = [Reply(text=SUMMARY, wait_s=HANGING_S)]
-        await pilot.press("f5", "f5")
-        await until(pilot, lambda: provider.summary_requests and "Compacting" in screen_text(app))
-        await pilot.press("escape")
-        await until(pilot, lambda: "Compacting conversation" not in screen_text(app))
-        assert provider.closed_early.wait(PATIENCE_S)
-        done = last_compaction(app)
-        assert done is not None and done.cancelled and list(app.controller.state.history) == history
-        assert "Compaction cancelled" in screen_text(app)
 
 
 async def test_nothing_to_compact_is_a_note(home: Path, provider: Provider) -> None:
@@ -151,20 +147,6 @@ async def test_while_the_first_prompt_opens_its_session_a_compaction_waits(
         assert done is not None and done.trigger == "manual" and done.pre_messages == 2, "after the turn"
 
 
-async def test_the_search_of_an_opened_compaction_offers_only_its_own_keys(home: Path, provider: Provider) -> None:
-    async with talked(home, provider) as (app, pilot):
-        await ask(app, pilot, "one more")
-        await compacted(app, pilot)
-        await opened_entry(app, pilot)
-        assert "p Pin back in" in screen_text(app)
-        await pilot.press("slash", *"cap")
-        await until(pilot, lambda: "↓ Messages" in screen_text(app))
-        assert "Pin back in" not in screen_text(app) and app.screen.query_one(Input).value == "cap"
-        await pilot.press("down")
-        await until(pilot, lambda: "p Pin back in" in screen_text(app))
-        assert app.screen.query_one("#replaced-list").has_focus and app.screen.query_one(Input).value == "cap"
-
-
 async def test_an_opened_compaction_shows_everything(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
         await type_text(pilot, "/pin last\n")
@@ -174,7 +156,15 @@ async def test_an_opened_compaction_shows_everything(home: Path, provider: Provi
         await opened_entry(app, pilot)
         seen = screen_text(app)
         assert "atlas/europe.md" in seen and "## What the user said" in seen, "as it is sent"
-        await pilot.press("right")
+        assert "p Pin back in" in seen
+        await pilot.press("slash", *"cap")
+        await until(pilot, lambda: "↓ Messages" in screen_text(app))
+        assert "Pin back in" not in screen_text(app), "only the keys of the search"
+        assert app.screen.query_one(Input).value == "cap"
+        await pilot.press("down")
+        await until(pilot, lambda: "p Pin back in" in screen_text(app))
+        assert app.screen.query_one("#replaced-list").has_focus and app.screen.query_one(Input).value == "cap"
+        app.screen.query_one(Input).value = ""
         await until(pilot, lambda: "question 1 about the capital" in screen_text(app))
         await pilot.press("slash")
         await type_text(pilot, "question2")
@@ -200,7 +190,9 @@ async def test_an_opened_compaction_shows_everything(home: Path, provider: Provi
         await until(pilot, lambda: app.screen is app.chat)
 
 
-async def test_undo_edit_and_pin_from_the_opened_entry(home: Path, provider: Provider) -> None:
+async def test_undo_edit_and_pin_from_the_opened_entry_and_deletion_leaves_no_checkpoint(
+    home: Path, provider: Provider
+) -> None:
     async with talked(home, provider) as (app, pilot):
         whole = list(app.controller.state.history)
         await compacted(app, pilot)
@@ -215,15 +207,24 @@ async def test_undo_edit_and_pin_from_the_opened_entry(home: Path, provider: Pro
         await until(pilot, lambda: "Undone: " in transcript_text(app))
         await type_text(pilot, "/undo\n")
         await until(pilot, lambda: list(app.controller.state.history) == whole)
-        await compacted(app, pilot)
+        done = await compacted(app, pilot)
         await opened_entry(app, pilot)
         await pilot.press("2", "home", "p")
         await until(pilot, lambda: whole[0] in list(app.controller.state.history))
         assert app.controller.state.pins == {whole[0].ref}
+        folder, session_id = app.launch.paths.session(app.controller.session_id), app.controller.session_id
+        assert done.checkpoint_path.startswith(str(folder)) and folder.is_dir()
+        await app.controller.stored.delete(session_id)
+        assert not folder.exists()
 
 
-async def test_rewind_brings_the_prompt_back(home: Path, provider: Provider) -> None:
+async def test_rewind_names_what_is_no_turn_and_brings_the_prompt_back(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
+        await type_text(pilot, "/rewind soon\n")
+        await until(pilot, lambda: "/rewind takes a turn number, not 'soon'" in screen_text(app))
+        await type_text(pilot, "/rewind 7\n")
+        await until(pilot, lambda: "No turn 7. This session has 3." in screen_text(app))
+        assert len(app.controller.state.history) == 6
         await type_text(pilot, "/rewind")
         await pilot.press("escape", "enter")
         await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen))
@@ -250,30 +251,12 @@ async def test_the_list_of_rewind_shows_only_what_the_user_said(home: Path, prov
         assert "you     my own words" in seen and "Be brief." not in seen and "a task for a delegate" not in seen
 
 
-async def test_what_is_no_turn_is_named(home: Path, provider: Provider) -> None:
-    async with talked(home, provider, turns=1) as (app, pilot):
-        await type_text(pilot, "/rewind soon\n")
-        await until(pilot, lambda: "/rewind takes a turn number, not 'soon'" in screen_text(app))
-        await type_text(pilot, "/rewind 7\n")
-        await until(pilot, lambda: "No turn 7. This session has 1." in screen_text(app))
-        assert len(app.controller.state.history) == 2
-
-
-async def test_a_deleted_session_leaves_no_checkpoint_behind(home: Path, provider: Provider) -> None:
-    async with talked(home, provider) as (app, pilot):
-        done = await compacted(app, pilot)
-        folder, session_id = app.launch.paths.session(app.controller.session_id), app.controller.session_id
-        assert done.checkpoint_path.startswith(str(folder)) and folder.is_dir()
-        await app.controller.stored.delete(session_id)
-        assert not folder.exists()
-
-
 async def test_telemetry_that_cannot_be_sent_is_said(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=0, telemetry="http://127.0.0.1:9/v1/traces") as (app, _):
         assert app.controller.backend.trouble and app.controller.backend.trouble[:30] in screen_text(app)
 
 
-async def test_pins_are_chosen_from_a_list(home: Path, provider: Provider) -> None:
+async def test_pins_are_chosen_from_a_list_and_a_fork_continues_as_a_copy(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=2) as (app, pilot):
         await type_text(pilot, "/pin")
         await pilot.press("escape", "enter")
@@ -286,10 +269,6 @@ async def test_pins_are_chosen_from_a_list(home: Path, provider: Provider) -> No
         await until(pilot, lambda: "you     question 0" in screen_text(app))
         await click_on(app, pilot, "you     question 0")
         await until(pilot, lambda: len(app.controller.state.pins) == 2)
-
-
-async def test_a_fork_continues_as_a_copy(home: Path, provider: Provider) -> None:
-    async with talked(home, provider, turns=2) as (app, pilot):
         first, history = app.controller.session_id, [entry.message for entry in app.controller.state.history]
         await type_text(pilot, "/fork\n")
         await until(pilot, lambda: app.controller.session_id != first and app.controller.session is not None)
@@ -318,22 +297,9 @@ async def test_the_background_shows_on_the_gauge_and_does_not_block(home: Path, 
         await until(pilot, lambda: "summarising" not in screen_text(app))
 
 
-async def test_the_user_is_asked_first_and_may_change_the_summary(home: Path, provider: Provider) -> None:
-    async with talked(home, provider, compaction_review="on") as (app, pilot):
-        await pilot.press("f5", "f5")
-        await until(pilot, lambda: app.screen.query(QuestionPanel))
-        await until(pilot, lambda: "Apply the summary?" in screen_text(app))
-        app.screen.query_one(QuestionPanel).focus()
-        await pilot.press("r")
-        await until(pilot, lambda: isinstance(app.screen, EditScreen))
-        assert "atlas/europe.md" in screen_text(app)
-        app.screen.query_one(TextArea).text = "Only this matters."
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: (done := last_compaction(app)) and done.edited)
-        assert "Only this matters." in str(app.controller.state.history[0].message)
-
-
-async def test_a_declined_summary_is_cancelled_and_not_failed(home: Path, provider: Provider) -> None:
+async def test_a_declined_summary_is_cancelled_not_failed_and_one_may_be_changed(
+    home: Path, provider: Provider
+) -> None:
     async with talked(home, provider, compaction_review="on") as (app, pilot):
         before = app.controller.state.history
         for declined, keys in enumerate((["escape"], ["n"], ["r", "escape"]), 1):
@@ -352,6 +318,16 @@ async def test_a_declined_summary_is_cancelled_and_not_failed(home: Path, provid
             assert app.controller.state.history == before, keys
         logged = [event.fact for event in stored_events(home, app.controller.session_id)]
         assert [fact.cancelled for fact in logged if isinstance(fact, CompactionComplete)] == [True] * 3
+        await pilot.press("f5", "f5")
+        await until(pilot, lambda: "Apply the summary?" in screen_text(app))
+        app.screen.query_one(QuestionPanel).focus()
+        await pilot.press("r")
+        await until(pilot, lambda: isinstance(app.screen, EditScreen))
+        assert "atlas/europe.md" in screen_text(app)
+        app.screen.query_one(TextArea).text = "Only this matters."
+        await pilot.press("ctrl+s")
+        await until(pilot, lambda: (done := last_compaction(app)) and done.edited)
+        assert "Only this matters." in str(app.controller.state.history[0].message)
 
 
 async def test_a_question_leaves_the_keys_to_who_is_typing_and_takes_its_own(home: Path, provider: Provider) -> None:
