@@ -14,6 +14,7 @@ from co_tui.ui.commands.host import function_of
 from co_tui.ui.help.palette import found_commands
 from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.transcript.block import Block
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed
@@ -148,6 +149,7 @@ async def test_choosing_a_model_before_and_in_a_session(home: Path, provider: Pr
         assert provider.requests[-1]["model"] == "third"
 
 
+@only_in_a_long_run
 async def test_the_model_picker_shows_windows_and_keys(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("f6")

@@ -16,6 +16,7 @@ from co_tui.ui.chat.chat_requests import ESC_TWICE_S, EscTwice
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.timeline.timeline_widget import Timeline
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.waiting import HANGING_S, PATIENCE_S
@@ -102,6 +103,7 @@ async def test_esc_leaves_the_timeline_before_it_stops_the_turn(home: Path, prov
         await until(pilot, lambda: app.controller.idle)
 
 
+@only_in_a_long_run
 async def test_a_compaction_is_cancelled_and_its_search_is_closed_first(home: Path, provider: Provider) -> None:
     provider.default = Reply(text="An answer of many words. " * 40)
     async with running(launch_for(home, provider)) as (app, pilot):

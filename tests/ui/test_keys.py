@@ -9,6 +9,7 @@ from co_tui.actions import COMMANDS, KEYS
 from co_tui.settings import SettingsError, check
 from co_tui.ui.keys.command_table import shortcut_for
 from tests.support.here import Here
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -64,7 +65,7 @@ async def test_a_rebound_key_works_and_is_shown_everywhere(home: Path, provider:
         footer = screen_text(app).splitlines()[-1]
         assert "Sessions" not in footer and "Alt+N Newline" in footer
         words = {row.label for row in (*COMMANDS, *KEYS) if row.label} | {"More"}
-        for width in range(60, 120, 7):
+        for width in also_in_a_long_run([60, 81, 116], range(67, 120, 7)):
             await pilot.resize_terminal(width, 20)
             await until(pilot, lambda: screen_text(app).endswith("Ctrl+P More"))
             footer = screen_text(app).splitlines()[-1]
@@ -121,6 +122,7 @@ async def test_help_goes_with_its_key_on_every_screen(home: Path, provider: Prov
         assert app.screen is app.chat
 
 
+@only_in_a_long_run
 async def test_help_opens_on_other_screens_with_their_keys(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider), size=(120, 60)) as (app, pilot):
         await pilot.press("f2")

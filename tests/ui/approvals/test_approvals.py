@@ -21,6 +21,7 @@ from co_tui.ui.approvals.question_text import beginning, fitted_title
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 from co_tui.ui.chat import focus_rule
 from co_tui.ui.control.dialog_questions import DialogQuestions
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, type_text, until, write_answer
 from tests.support.waiting import HANGING_S
@@ -56,6 +57,7 @@ async def asked(app: CoTui, pilot: Pilot[Any]) -> QuestionPanel:
     return panel
 
 
+@only_in_a_long_run
 async def test_a_call_is_allowed_by_a_key(home: Path, provider: Provider, written: list[str]) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("write it")
@@ -68,6 +70,7 @@ async def test_a_call_is_allowed_by_a_key(home: Path, provider: Provider, writte
         assert written == ["src/a.py"] and not app.chat.query(QuestionPanel)
 
 
+@only_in_a_long_run
 async def test_arrows_and_enter_choose(home: Path, provider: Provider, written: list[str]) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("write it")
@@ -88,7 +91,7 @@ async def test_enter_in_the_prompt_sends_and_never_answers(home: Path, provider:
         panel = await shown(app, pilot)
         await pilot.press("k", "enter")
         await until(pilot, lambda: app.controller.state.turn == 2 and app.controller.idle)
-        assert written == [] and not panel.has_focus
+        assert written == [] and not panel.has_focus and not app.chat.query(QuestionPanel)
 
 
 async def test_the_next_question_of_a_batch_has_the_keys_at_once(
@@ -162,6 +165,9 @@ async def test_who_comes_back_is_asked_again(home: Path, provider: Provider, wri
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("write it")
         await asked(app, pilot)
+        seen = screen_text(app)
+        assert "content: x = 1" in seen and "❯ y  Allow once" in seen and "1 approval pending" in seen
+        assert "this session" not in seen, "no rule, so nothing to keep"
         session_id = app.controller.session_id
     assert written == []
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
@@ -177,6 +183,7 @@ async def test_who_comes_back_is_asked_again(home: Path, provider: Provider, wri
         }
 
 
+@only_in_a_long_run
 async def test_a_new_prompt_takes_the_question_away(home: Path, provider: Provider, written: list[str]) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("write it")
@@ -294,6 +301,7 @@ async def shown(app: CoTui, pilot: Pilot[Any]) -> QuestionPanel:
     return app.chat.query_one(QuestionPanel)
 
 
+@only_in_a_long_run
 async def test_tab_goes_from_the_prompt_to_the_question(home: Path, provider: Provider, written: list[str]) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         app.send("write it")

@@ -28,6 +28,7 @@ from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.widgets.field import Field
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import (
     click_on,
@@ -186,7 +187,8 @@ async def test_all_of_it_is_read_and_answered_on_the_full_screen(home: Path, pro
     rules = tuple(f"Bash(program-number-{n}:*)" for n in range(9))
     question = COMMAND.but(what="\n".join(f"touch {n}" for n in range(60)), rules=rules)
     async with running(launch_for(home, provider), size=(80, 24)) as (app, pilot):
-        for keys, scope in ((("s",), "session"), (("down", "down", "enter"), "project"), (("enter",), "once")):
+        more = [(("s",), "session"), (("enter",), "once")]
+        for keys, scope in also_in_a_long_run([(("down", "down", "enter"), "project")], more):
             answer = asyncio.create_task(DialogQuestions(app, app.chat).approve(question))
             await until(pilot, lambda: app.chat.query(QuestionPanel))
             app.chat.query_one(QuestionPanel).focus()

@@ -53,7 +53,7 @@ def test_a_number_in_a_long_paragraph_begins_no_list() -> None:
     assert any("5846." in line for line in drawn(text))
 
 
-@pytest.mark.parametrize("steps", [[], [11, 3, 400], [5_000]])
+@pytest.mark.parametrize("steps", long_run.also_in_a_long_run([[11, 3, 400]], [[], [5_000]]))
 def test_a_long_table_stays_a_table_and_repeats_its_header(steps: list[int]) -> None:
     rows = [f"| {n} | name {n} | {'word ' * (n % 7)} |" for n in range(TABLE_ROWS)]
     lines = drawn("\n".join(["| n | name | what |", "|---|---|---|", *rows, "", "After it."]), steps=steps)
@@ -70,7 +70,7 @@ def test_a_row_of_any_length_stays_in_its_table() -> None:
     assert words(lines).count("cell") == 1_000 and not any("|" in line for line in lines)
 
 
-@pytest.mark.parametrize("steps", [[], [13, 1, 700]])
+@pytest.mark.parametrize("steps", long_run.also_in_a_long_run([[13, 1, 700]], [[]]))
 def test_deep_lists_keep_their_depth_and_their_numbers(steps: list[int]) -> None:
     text = "".join(
         f"1. step {n}\n   - inner {n}\n     1. deep {n}\n     1. deep again {n}\n        - deepest {n}\n"
@@ -84,7 +84,7 @@ def test_deep_lists_keep_their_depth_and_their_numbers(steps: list[int]) -> None
     assert len(deepest) <= 3 and min(deepest) > 8
 
 
-@pytest.mark.parametrize(("levels", "width"), [(12, 80), (30, 40), (120, 40)])
+@pytest.mark.parametrize(("levels", "width"), long_run.also_in_a_long_run([(12, 80), (60, 40)], [(30, 40), (120, 40)]))
 def test_no_level_of_a_list_is_too_deep_to_be_shown(levels: int, width: int) -> None:
     text = "".join(f"{'  ' * level}- level {level} is here\n" for level in range(levels))
     steps = [29 if levels < 58 else 499]  # a step draws all levels again
@@ -131,7 +131,7 @@ def test_a_streaming_table_draws_each_row_a_few_times_only(monkeypatch: pytest.M
     assert sum(drawn_chars) < 6 * len(text)
 
 
-@pytest.mark.parametrize("width", [24, 80])
+@pytest.mark.parametrize("width", long_run.also_in_a_long_run([24], [80]))
 def test_odd_rows_of_a_streaming_table_look_as_in_the_whole(width: int) -> None:
     text = "| a | b |\n|---|---|\n| 1 | x |\n| | |\n|\n| 2 | much longer than before, so that it is wrapped |\n| 3"
     text += "\n- item\n"

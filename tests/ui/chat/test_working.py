@@ -15,6 +15,7 @@ from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.transcript.block_rendering import BlockLayout
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until, write_answer
 
@@ -294,7 +295,7 @@ async def test_all_edits_of_a_session_are_allowed_by_its_mode(home: Path, provid
         await until(pilot, lambda: app.controller.idle)
 
 
-@pytest.mark.parametrize("size", [(60, 16), (43, 30)])
+@pytest.mark.parametrize("size", also_in_a_long_run([(43, 30)], [(60, 16)]))
 async def test_a_question_of_a_batch_fits_a_small_screen(
     home: Path, provider: Provider, folder: Path, size: tuple[int, int]
 ) -> None:

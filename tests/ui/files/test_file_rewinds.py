@@ -51,6 +51,8 @@ async def test_rewind_offers_conversation_files_or_both_and_asks_about_others_ch
     home: Path, provider: Provider, folder: Path
 ) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
+        app.run_command("diff", "")
+        await until(pilot, lambda: "No session yet." in transcript_text(app))
         await worked(app, pilot, provider)
         (folder / "new.py").write_text("mine\n")
         app.run_command("rewind", "1")
@@ -76,10 +78,10 @@ async def test_rewind_offers_conversation_files_or_both_and_asks_about_others_ch
         assert "hello" in (folder / "login.py").read_text() and app.controller.state.history
 
 
-async def test_diff_lists_the_files_and_shows_the_chosen_one(home: Path, provider: Provider, folder: Path) -> None:
+async def test_diff_and_rewind_show_what_changed_and_esc_restores_nothing(
+    home: Path, provider: Provider, folder: Path
+) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
-        app.run_command("diff", "")
-        await until(pilot, lambda: "No session yet." in transcript_text(app))
         await worked(app, pilot, provider)
         app.run_command("diff", "")
         await until(pilot, lambda: isinstance(app.screen, ChangesScreen) and "return 'hello'" in screen_text(app))
@@ -90,14 +92,20 @@ async def test_diff_lists_the_files_and_shows_the_chosen_one(home: Path, provide
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.screen, ChangesScreen))
 
+        await ask(app, pilot, "and now?")
+        app.run_command("rewind", "")
+        await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen) and "mend it" in screen_text(app))
+        rows = [line for line in screen_text(app).splitlines() if " you " in line]
+        assert "mend it" in rows[0] and "± login.py, new.py" in rows[0]
+        assert "and now?" in rows[1] and "±" not in rows[1]
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
 
-async def test_esc_restores_nothing(home: Path, provider: Provider, folder: Path) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await worked(app, pilot, provider)
         app.run_command("rewind", "1")
         await question(app, pilot)
         await pilot.press("escape")
         await until(pilot, lambda: not isinstance(app.screen, ChoiceScreen))
+        assert "hello" in (folder / "login.py").read_text()
         (folder / "login.py").write_text("mine\n")
         app.run_command("rewind", "1 files")
         assert "Overwrite this file?" in await question(app, pilot)
@@ -105,12 +113,6 @@ async def test_esc_restores_nothing(home: Path, provider: Provider, folder: Path
         await until(pilot, lambda: "Nothing was restored." in transcript_text(app))
         assert (folder / "login.py").read_text() == "mine\n" and app.controller.state.history
 
-
-async def test_editing_a_prompt_asks_only_what_becomes_of_the_files(
-    home: Path, provider: Provider, folder: Path
-) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await worked(app, pilot, provider)
         app.chat.transcript.focus()
         await pilot.press("home", "e")
         seen = await question(app, pilot)
@@ -118,18 +120,7 @@ async def test_editing_a_prompt_asks_only_what_becomes_of_the_files(
         assert "❯ c  Keep them as they are" in seen and "b  Restore them, too" in seen and "Files only" not in seen
         await pilot.press("enter")
         await until(pilot, lambda: app.chat.prompt.text == "mend it")
-        assert "hello" in (folder / "login.py").read_text() and not app.controller.state.history
-
-
-async def test_rewind_says_which_turns_changed_which_files(home: Path, provider: Provider, folder: Path) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await worked(app, pilot, provider)
-        await ask(app, pilot, "and now?")
-        app.run_command("rewind", "")
-        await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen) and "mend it" in screen_text(app))
-        rows = [line for line in screen_text(app).splitlines() if " you " in line]
-        assert "mend it" in rows[0] and "± login.py, new.py" in rows[0]
-        assert "and now?" in rows[1] and "±" not in rows[1]
+        assert (folder / "login.py").read_text() == "mine\n" and not app.controller.state.history
 
 
 def test_caches_come_after_sources() -> None:

@@ -17,6 +17,7 @@ from co_tui.events.model_names import served, short_name
 from co_tui.ui.app import CoTui
 from co_tui.ui.models.model_list import ModelGroup, ModelList, RecentModels, is_older, known_models, rank
 from tests.support import model_servers as servers
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -74,11 +75,13 @@ async def test_without_a_key_a_server_on_this_machine_is_a_few_keys_away(
 
 PROGRAMS = [
     ("Ollama", servers.OLLAMA, servers.Ollama(), ["llama3.2:latest · Ollama ≤131k", "qwen3:8b · Ollama ≤131k"]),
-    ("Ollama", servers.OLLAMA, servers.Ollama("num_ctx 16384"), ["llama3.2:latest · Ollama 16k", "qwen3:8b"]),
     ("LM Studio", servers.LM_STUDIO, servers.lm_studio, ["qwen3-8b · LM Studio 16k", "gemma-3-4b · LM Studio ≤66k"]),
+    ("vLLM", servers.VLLM, lambda *_: None, ["Qwen/Qwen3-8B · vLLM 33k"]),
+]
+MORE_PROGRAMS = [
+    ("Ollama", servers.OLLAMA, servers.Ollama("num_ctx 16384"), ["llama3.2:latest · Ollama 16k", "qwen3:8b"]),
     ("llama.cpp", servers.LLAMA_CPP, servers.llama_cpp, ["qwen3-0.6b · llama.cpp 8.2k"]),
     ("llama.cpp", servers.LLAMA_CPP_BEFORE, servers.llama_cpp, ["qwen3-0.6b · llama.cpp 8.2k"]),
-    ("vLLM", servers.VLLM, lambda *_: None, ["Qwen/Qwen3-8B · vLLM 33k"]),
 ]
 
 
@@ -86,7 +89,7 @@ async def test_each_program_is_shown_with_the_windows_it_reports(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with running(launch_for(home, environ={"CO_TUI_MODEL": "embedded"}), size=(80, 24)) as (app, pilot):
-        for program, list_, native, seen in PROGRAMS:
+        for program, list_, native, seen in also_in_a_long_run(PROGRAMS, MORE_PROGRAMS):
             provider.models, provider.native = Reply(raw=(json.dumps(list_).encode(),)), native
             server = UsualServer(program, urlsplit(provider.url).port or 0)
             monkeypatch.setattr(nearby_servers, "USUAL_SERVERS", (server,))

@@ -32,6 +32,10 @@ async def test_the_first_screen_is_calm_and_says_what_this_is(home: Path) -> Non
         *shown, footer = screen_text(app).rstrip("\n").splitlines()
         assert "/example" in "\n".join(shown) and "F1 Help" in footer
         assert len(re.findall(r"[\w/@+’'-]*[A-Za-z][\w/@+’'.-]*", "\n".join(shown))) <= 48
+        for size in ((80, 24), (60, 16), (120, 40)):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda size=size: len(screen_text(app).splitlines()) == size[1])
+            assert "Or look around: /example" in screen_text(app) and "lose nothing." in screen_text(app), size
         await pilot.press("?")
         await until(pilot, lambda: "Keys" in screen_text(app))
         await until(pilot, lambda: "Context policy, the default" in screen_text(app))
@@ -120,10 +124,3 @@ async def test_it_is_an_ordinary_session_and_a_new_one_has_the_configured_model(
         await compacted(app, pilot)
         await app.controller.stored.trash(app.controller.session_id)
         assert len(listed(home)) == 1
-
-
-@pytest.mark.parametrize("size", [(80, 24), (60, 16)])
-async def test_the_first_screen_fits_small_terminals(home: Path, size: tuple[int, int]) -> None:
-    async with running(launch_for(home), size) as (app, pilot):
-        await until(pilot, lambda: "Or look around: /example" in screen_text(app))
-        assert "lose nothing." in screen_text(app)

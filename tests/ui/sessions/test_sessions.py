@@ -20,6 +20,7 @@ from co_tui.ui.sessions.session_actions import deletion_question
 from co_tui.ui.sessions.session_finder import Found, Listed, SessionFinder
 from co_tui.ui.sessions.session_list_widget import SessionList
 from co_tui.ui.sessions.session_listing import SessionListing, day_name
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed, store_in, stored_events
@@ -259,7 +260,7 @@ async def test_fork_from_any_prompt_and_export(home: Path, provider: Provider) -
     assert len(listed(home)) == 3
 
 
-@pytest.mark.parametrize("size", [(80, 24), (60, 16)])
+@pytest.mark.parametrize("size", also_in_a_long_run([(60, 16)], [(80, 24)]))
 async def test_on_a_small_screen_everything_works(home: Path, provider: Provider, size: tuple[int, int]) -> None:
     launch = launch_for(home, provider)
     store(launch, *((f"s-{n:02}", f"talk {n} about " + "a long matter " * 9, "") for n in range(30)))
@@ -330,20 +331,20 @@ async def test_the_browser_opens_first_when_asked(home: Path, provider: Provider
 async def test_a_long_session_shows_its_end_first_and_the_rest_as_one_scrolls(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     facts = [SessionStart(model="openai-chat:scripted", cwd=str(launch.cwd))]
-    for n in range(400):
+    for n in range(200):
         request = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"prompt number {n}"}]}
         reply = {"kind": "response", "parts": [{"part_kind": "text", "content": f"reply number {n}\n\n- a\n- b"}]}
         facts += [Message(turn=n + 1, message=request), Message(turn=n + 1, message=reply)]
     with store_in(home) as kept:
         kept.writing().append("long", facts).result()
     async with running(launch_for(home, provider, session_id="long")) as (app, pilot):
-        assert "reply number 399" in screen_text(app) and len(app.chat.transcript.blocks) < 100
-        for _ in range(40):
+        assert "reply number 199" in screen_text(app) and len(app.chat.transcript.blocks) < 100
+        for _ in range(20):
             await pilot.press("pageup")
-        assert len(app.chat.transcript.blocks) > 200
+        assert len(app.chat.transcript.blocks) > 100
         assert "more below" in screen_text(app)
         await pilot.press("ctrl+end")
-        await until(pilot, lambda: "reply number 399" in screen_text(app))
+        await until(pilot, lambda: "reply number 199" in screen_text(app))
         assert "more below" not in screen_text(app)
 
 
@@ -410,9 +411,9 @@ async def test_from_the_end_of_a_long_list_one_walks_back_through_all_of_it(home
         sessions = app.screen.query_one(SessionList)
         await pilot.press("ctrl+end")
         await until(pilot, lambda: sessions.row is not None and sessions.row.id == "s-000")
-        for n in range(1, 420, 19):
-            sessions.move(-19)
+        for n in range(1, 420, 38):
+            sessions.move(-38)
             await pilot.pause()
-            assert sessions.row is not None and sessions.row.id == f"s-{min(n + 18, 419):03}"
+            assert sessions.row is not None and sessions.row.id == f"s-{min(n + 37, 419):03}"
         await pilot.press("ctrl+end")
         await until(pilot, lambda: sessions.row is not None and sessions.row.id == "s-000")

@@ -62,15 +62,15 @@ def keep(store: SqliteStore, launch: Launch, session_id: str, prompt: str, turns
 async def test_nothing_in_the_app_waits_for_the_server_in_the_thread_that_answers_keys(
     launch: Launch, elsewhere: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep(elsewhere, launch, "s-1", "fix flaky login", turns=200)
+    keep(elsewhere, launch, "s-1", "fix flaky login", turns=80)
     keep(elsewhere, launch, "s-2", "payment webhooks")
     keep(elsewhere, launch, "s-3", "add a heron")
     await asyncio.to_thread(launch.store.sync.complete)
     waits = recorded_network_waits(monkeypatch)
     async with running(launch.but(session_id="s-1")) as (app, pilot):
         await until(pilot, lambda: app.controller.session is not None)
-        assert "Answer to fix flaky login 200" in screen_text(app)
-        for _ in range(12):
+        assert "Answer to fix flaky login 80" in screen_text(app)
+        for _ in range(5):
             app.chat.action_page(-1)
             await pilot.pause()
         await ask(app, pilot, "still flaky")

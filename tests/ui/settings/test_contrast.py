@@ -47,9 +47,9 @@ SCENES = {
 
 
 def themes_for(scene: str) -> list[str]:
-    """Ours for each scene; of the others each in one of them, and in a long run in all."""
-    others = OTHER_THEMES if LONG_RUN else OTHER_THEMES[list(SCENES).index(scene) :: len(SCENES)]
-    return [*(theme.name for theme in OURS), *others]
+    """Each of ours in every second scene, each of the others in one of them; in a long run all in all."""
+    ours, place = [theme.name for theme in OURS], list(SCENES).index(scene)
+    return [*ours, *OTHER_THEMES] if LONG_RUN else [*ours[place % 2 :: 2], *OTHER_THEMES[place :: len(SCENES)]]
 
 
 def drawn(app: CoTui) -> Iterator[tuple[str, Style]]:

@@ -58,20 +58,16 @@ async def test_a_background_command_is_in_sight_opens_and_is_stopped(
         await until(pilot, lambda: re.search(r"Tasks.*running \d+ s +run +echo ready", screen_text(app), re.DOTALL))
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
-        await pilot.press("x")
-        await until(pilot, lambda: not strip(app).display and app.focused is app.chat.prompt)
-        assert strip(app)._timer is None, "nothing is looked at while nothing runs"
-
-
-async def test_a_click_opens_it_and_letters_go_to_the_prompt(home: Path, provider: Provider, folder: Path) -> None:
-    provider.script = [call("start_command", command="exec sleep 600"), Reply(text="It serves.")]
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await serving(app, pilot)
-        strip(app).focus()
         await pilot.press("h", "i")
         await until(pilot, lambda: app.chat.prompt.text == "hi" and app.focused is app.chat.prompt)
         await pilot.click(WorkStrip, offset=(10, 0))
         await until(pilot, lambda: "Tasks" in screen_text(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.chat)
+        strip(app).focus()
+        await pilot.press("x")
+        await until(pilot, lambda: not strip(app).display and app.focused is app.chat.prompt)
+        assert strip(app)._timer is None, "nothing is looked at while nothing runs"
 
 
 async def test_the_running_command_moves_to_the_background(home: Path, provider: Provider, folder: Path) -> None:
@@ -157,19 +153,28 @@ async def test_on_a_low_screen_the_strip_gives_way_to_a_question(home: Path, pro
         await until(pilot, lambda: "Made." in screen_text(app) and "Plan 1/2" in shown(app))
 
 
-@pytest.mark.parametrize("key", ["s", "n"])
-async def test_quitting_asks_while_something_runs(home: Path, provider: Provider, folder: Path, key: str) -> None:
-    provider.script = [call("start_command", command="exec sleep 600"), Reply(text="It serves.")]
+async def test_quitting_asks_while_something_runs_and_leaving_the_session_says_what_it_stops(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    serve = [call("start_command", command="exec sleep 600"), Reply(text="It serves.")]
+    provider.script = [*serve, *serve]
     async with running(launch_for(home, provider)) as (app, pilot):
         await serving(app, pilot)
         await pilot.press("ctrl+q")
         await until(pilot, lambda: "1 background command is still running." in screen_text(app))
-        await pilot.press(key)
-        if key == "s":
-            await until(pilot, lambda: app._exit)
-        else:
-            await until(pilot, lambda: app.screen is app.chat)
-            assert shown(app), "it still runs"
+        await pilot.press("n")
+        await until(pilot, lambda: app.screen is app.chat)
+        assert shown(app), "it still runs"
+        app.run_command("new", "")
+        said = "Stopped with the session you left: 1 background command."
+        await until(pilot, lambda: said in [each.message for each in app._notifications])
+        assert not strip(app).display
+        await until(pilot, lambda: "It serves." not in screen_text(app))
+        await serving(app, pilot)
+        await pilot.press("ctrl+q")
+        await until(pilot, lambda: "1 background command is still running." in screen_text(app))
+        await pilot.press("s")
+        await until(pilot, lambda: app._exit)
 
 
 async def test_a_reply_alone_does_not_keep_the_app_open(home: Path, provider: Provider) -> None:
@@ -179,16 +184,6 @@ async def test_a_reply_alone_does_not_keep_the_app_open(home: Path, provider: Pr
         await until(pilot, lambda: "word" in screen_text(app))
         await pilot.press("ctrl+q")
         await until(pilot, lambda: app._exit)
-
-
-async def test_leaving_a_session_says_what_it_stops(home: Path, provider: Provider, folder: Path) -> None:
-    provider.script = [call("start_command", command="exec sleep 600"), Reply(text="It serves.")]
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await serving(app, pilot)
-        app.run_command("new", "")
-        said = "Stopped with the session you left: 1 background command."
-        await until(pilot, lambda: said in [each.message for each in app._notifications])
-        assert not strip(app).display
 
 
 @pytest.mark.parametrize(("rows", "lines"), [(40, 3), (16, 1)])
