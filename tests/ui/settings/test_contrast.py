@@ -47,9 +47,11 @@ SCENES = {
 
 
 def themes_for(scene: str) -> list[str]:
-    """Each of ours in every second scene, each of the others in one of them; in a long run all in all."""
+    """All of ours in the first scene, each in every second other one, and other themes in one; in a long run all."""
     ours, place = [theme.name for theme in OURS], list(SCENES).index(scene)
-    return [*ours, *OTHER_THEMES] if LONG_RUN else [*ours[place % 2 :: 2], *OTHER_THEMES[place :: len(SCENES)]]
+    if LONG_RUN:
+        return [*ours, *OTHER_THEMES]
+    return [*(ours[place % 2 :: 2] if place else ours), *OTHER_THEMES[place :: len(SCENES)]]
 
 
 def drawn(app: CoTui) -> Iterator[tuple[str, Style]]:
