@@ -155,8 +155,8 @@ class Browser:
     def __init__(self, profile: Path) -> None:
         assert CHROMIUM is not None
         places = (f"--user-data-dir={profile}", "--remote-debugging-port=0")
-        nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self._process = subprocess.Popen([CHROMIUM, *OPTIONS, *places, "about:blank"], **nowhere)
+        command = [CHROMIUM, *OPTIONS, *places, "about:blank"]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port = profile / "DevToolsActivePort"
         wait_until(lambda: port.exists() and port.read_text())
         self._address = f"http://127.0.0.1:{port.read_text().splitlines()[0]}"
