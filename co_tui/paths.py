@@ -261,10 +261,11 @@ def _require_ordinary(status: os.stat_result, file: Path | str) -> None:
 
 def find_upwards(name: str, start: Path) -> Path | None:
     """The nearest file, folder or link called `name` in `start` or a folder above it."""
-    for folder in (start, *start.parents):
-        candidate = folder / name
-        if os.path.lexists(candidate):
-            return candidate
+    folder, above = "", os.fspath(start)
+    while folder != above:
+        folder, above = above, os.path.dirname(above)
+        if os.path.lexists(candidate := os.path.join(folder, name)):
+            return Path(candidate)
     return None
 
 

@@ -44,6 +44,7 @@ NOT_FOR_PEOPLE: Final = (
 )
 """What these say goes to the model, or is compared with what others wrote."""
 _SKIPPED_CALLS: Final = {"compile", "execute", "executemany", "executescript", "cast", "TypeVar", "query_one", "split"}
+_WITHOUT_STRINGS: Final = (ast.Name, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.alias)
 _STYLE_SHEETS: Final = {"CSS", "DEFAULT_CSS", "SCHEMA", "HOT_CSS"}
 _WORDS: Final = re.compile(r"[A-Za-z][a-z’']+[^A-Za-z]* [^A-Za-z]*[A-Za-z]|…[^…]* ?[a-z]{2}|[a-z]{2}[^…]* ?…")
 _ONE_LABEL: Final = re.compile(r"[A-Z][a-z]+…?")
@@ -118,7 +119,7 @@ def _strings(node: ast.AST, kind: Kind) -> Iterator[tuple[ast.Constant | ast.Joi
             return
     for field, value in ast.iter_fields(node):
         for child in value if isinstance(value, list) else [value]:
-            if not isinstance(child, ast.AST) or field == "returns":
+            if not isinstance(child, ast.AST) or isinstance(child, _WITHOUT_STRINGS) or field == "returns":
                 continue
             if field in ("annotation", "slice"):  # only a setting's `Annotated` holds sentences
                 for call in (each for each in ast.walk(child) if isinstance(each, ast.Call)):

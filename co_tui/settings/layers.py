@@ -102,12 +102,13 @@ def load(
         merge = _merged(paths, cwd, environ, given, own, faults)
     agents = merge.agents.before(read_agents(paths.agents))
     commands = merge.commands.before(read_commands(paths.slash_commands))
-    unknown = (*merge.unknown, *rule_warnings(merge.settings.permissions))
+    settings = merge.settings
+    unknown = (*merge.unknown, *rule_warnings(settings.permissions))
     folder_problems = _limited([*merge.folder_problems, *dict.fromkeys(faults.values())])
     return Loaded(
-        settings=merge.settings,
+        settings=settings,
         origins=merge.origins,
-        problems=(*merge.problems, *contradictions(merge.settings)),
+        problems=(*merge.problems, *contradictions(settings)),
         warnings=(*unknown, *merge.warnings, *folder_problems, *agents.problems, *commands.problems),
         unknown=unknown,
         folder_problems=folder_problems,
@@ -211,8 +212,9 @@ class _Merge:
 
     def project(self, cwd: Path, trust: Trust, *, without: Collection[str]) -> None:
         """Add the layer of the project's file, without some of its values."""
-        file, agents = find_upwards(PROJECT_FILE, cwd), read_project_agents(project_folder(cwd))
-        commands = read_project_commands(project_folder(cwd))
+        file = find_upwards(PROJECT_FILE, cwd)
+        folder = file.parent if file is not None else project_folder(cwd)
+        agents, commands = read_project_agents(folder), read_project_commands(folder)
         table = self.table(file, self.folder_problems) if file is not None else {}
         for key in [key for key in USERS_OWN if table.pop(key, None) is not None]:
             self.folder_problems.append(f"{file}: {key} can only be set in your own settings. {LEFT_OUT}")

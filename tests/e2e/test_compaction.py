@@ -21,7 +21,7 @@ from tests.support.command import CliCommand
 from tests.support.environments import environment_for, facts
 from tests.support.here import Here
 from tests.support.loaded import LoadedProcess
-from tests.support.long_run import drawn, only_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, drawn, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, compactions, talk, talking
 from tests.support.waiting import HANGING_S, PATIENCE_S, wait_until
@@ -87,7 +87,7 @@ def test_killed_during_a_compaction_the_session_is_as_it_was(
     goes_on(served_here, provider, session, before)
 
 
-@pytest.mark.parametrize("name", ["SIGHUP", "SIGTERM"])
+@pytest.mark.parametrize("name", also_in_a_long_run(["SIGTERM"], ["SIGHUP"]))
 def test_asked_to_end_during_a_compaction_it_is_cancelled(
     served: CliCommand, served_here: Here, provider: Provider, name: str
 ) -> None:

@@ -63,7 +63,7 @@ def look_at(terminal: Terminal, key: str, *shown: str) -> None:
 
 
 def test_the_first_session_and_the_way_back(terminal: Terminal, provider: Provider) -> None:
-    terminal.start()
+    terminal.start_loaded()
     terminal.wait("Work with agents", "Write a message", "context: nothing sent yet")
     for n, question in enumerate(("Why are there tides?", "And where are the tables?", "Which ones matter?")):
         ask(terminal, question)

@@ -33,12 +33,10 @@ def test_nothing_vanishes_while_it_is_there_before_and_after(app: RecordedApp) -
     app.press("prompt-one about tides\r")  # the engine is still being loaded
     app.until("▌ prompt-one", "● turn 1", "Esc stop")  # only then it can be gone
     app.until("▌ prompt-one", gone="Esc stop")
-    app.press("prompt-two about tides\r")
-    app.until("● turn 2", "Esc stop")
-    app.until("● turn 2", gone="Esc stop")
-    app.press("prompt-three about tides\r")
-    app.until("● turn 3", "Esc stop")
-    app.until("● turn 3", gone="Esc stop")
+    for turn in (2, 3) if LONG_RUN else ():
+        app.press(f"prompt-{turn} about tides\r")
+        app.until(f"● turn {turn}", "Esc stop")
+        app.until(f"● turn {turn}", gone="Esc stop")
     welcomed = next(n for n, frame in enumerate(app.frames) if "● turn 1" in "\n".join(frame.rows))
     first_prompt = next(n for n, frame in enumerate(app.frames) if "▌ prompt-one" in "\n".join(frame.rows))
     assert all("▌ prompt-one" in "\n".join(frame.rows) for frame in app.frames[first_prompt:]), "from when it was sent"

@@ -1,7 +1,6 @@
-"""`co-tui serve`: the app in a real browser, and closed to everybody else."""
+"""`co-tui serve`: closed to everybody but the page that was served. `test_serve_in_a_browser.py` has the page."""
 
 import asyncio
-import base64
 import json
 import signal
 import socket
@@ -13,21 +12,19 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
-from tests.exchange.test_exporters import STORY, called, logged, returned, said, text_in
-from tests.support.browser import Page, browsing, needs_browser
 from tests.support.command import CliCommand
 from tests.support.here import Here
-from tests.support.provider import Provider, Reply
 from tests.support.terminal import wait_for_end
 from tests.support.waiting import PATIENCE_S
-from tests.ui.chat.test_images import red_above_blue
 
 
 class Served:
     """A running `co-tui serve`."""
 
-    def __init__(self, command: CliCommand, *options: str) -> None:
-        self.process = command.start_loaded("serve", "--port", "0", *options)
+    def __init__(self, command: CliCommand, *options: str, program: Path | None = None) -> None:
+        """`program`: starts its apps, in place of Python."""
+        constants = {"sys.executable": str(program)} if program else {}
+        self.process = command.start_loaded("serve", "--port", "0", *options, constants=constants)
         assert self.process.stdout is not None
         self.url = self.process.stdout.readline().strip()
         self.host = urlsplit(self.url).netloc
@@ -50,85 +47,6 @@ def page_server(served: CliCommand) -> Iterator[Served]:
     running = Served(served)
     yield running
     running.stop()
-
-
-@needs_browser
-async def test_the_app_in_a_browser(
-    page_server: Served, served: CliCommand, provider: Provider, tmp_path: Path
-) -> None:
-    provider.script = [Reply(text="The answer is **42**, as ever.")]
-    async with browsing(tmp_path / "profile") as page:
-        await page.open(page_server.url)
-        await page.wait("Write a message", "F1 Help")
-        await page.type("What is it?")
-        await page.press("Enter", 13)
-        await page.wait("▌ What is it?", "The answer is 42, as ever.", "turn 1")
-        await page.press("F3", 114)
-        await page.wait("kept", "What is it?", "next request")
-        await page.press("Escape", 27)
-        await page.wait("turn 1", "Write a message")
-        await what_is_copied_arrives(page)
-        (app,) = page_server.apps
-        assert page_server.stop(signal.SIGINT) == 0
-        wait_for_end(app)
-        await page.wait("--resume")
-        assert "Everything is saved" in await page.evaluate("document.querySelector('#ended').innerText")
-        await an_exported_page_shows_all_and_obeys_nothing(page, tmp_path)
-    (row,) = served("sessions", "--json").objects
-    assert row["title"] == "What is it?" and row["cwd"] == str(served.cwd)
-    kinds = [event["type"] for event in served("show", row["id"], "--json").objects if "type" in event]
-    assert "session.error" not in kinds
-
-
-async def what_is_copied_arrives(page: Page) -> None:
-    await page.press("Tab", 9)
-    await page.wait("Shift selects")
-    await page.type("c")
-    await page.until_copied("The answer is **42**, as ever.")
-    assert not await page.evaluate(SHOWN.format("#copying"))
-    await page.evaluate("navigator.clipboard.writeText('')")
-    await page.refuse_to_copy()
-    await page.type("c")
-    await page.until(SHOWN.format("#copying"))
-    await page.click("#copy")
-    await page.until(f"!{SHOWN.format('#copying')}")
-    await page.until_copied("The answer is **42**, as ever.")
-    assert await page.evaluate("navigator.clipboard.readText()") == "", "nothing on the screen asks for it"
-    await page.press("Escape", 27)
-
-
-SHOWN = "document.querySelector('{}').checkVisibility()"
-
-
-async def an_exported_page_shows_all_and_obeys_nothing(page: Page, folder: Path) -> None:
-    image = {"kind": "binary", "media_type": "image/svg+xml", "data": base64.b64encode(red_above_blue(40, 20)).decode()}
-    script = {
-        **image,
-        "data": base64.b64encode(b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(3)'/>").decode(),
-    }
-    made = said("file", image)
-    seen = logged(called("shot", "{}", "d"), returned("shot", ["a shot", image, script], "d"), made)
-    (folder / "page.html").write_text(text_in("html", [*STORY, *seen]), encoding="utf-8")
-    await page.call("Page.addScriptToEvaluateOnNewDocument", source="window.alert = () => { window.obeyed = true; };")
-    await page.open((folder / "page.html").as_uri())
-    await page.until("document.readyState == 'complete' && document.querySelector('main') !== null")
-    text = await page.evaluate("document.querySelector('main').innerText")
-    for words in ("<script>alert(1)</script>", "Conversation Compacted · 900 → 90 tokens", "read_file", "Bold code"):
-        assert words in text, words
-    assert "the second" not in text and "In short." not in text, "folded"
-    assert "image/svg" not in text, "what is seen is not told, too"
-    assert await page.evaluate(
-        "[...document.images].map(i => [i.complete, i.naturalWidth, i.naturalHeight, i.checkVisibility()])"
-    ) == [[True, 40, 20, False], [True, 40, 20, True]]
-    await page.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true; })")
-    text = await page.evaluate("document.querySelector('main').innerText")
-    assert "the second" in text and "In short." in text and "a shot" in text and "hm, a thought" in text
-    assert await page.evaluate("[...document.images].every(each => each.checkVisibility())")
-    assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), "nothing sticks out"
-    assert not await page.evaluate("window.obeyed || document.scripts.length")
-    assert await page.evaluate("[...document.links].every(each => each.protocol == 'https:')")
-    fetched = "performance.getEntriesByType('resource').filter(each => !each.name.startsWith('data:')).length"
-    assert await page.evaluate(fetched) == 0
 
 
 async def test_only_the_page_that_was_served_gets_in(page_server: Served, served: CliCommand) -> None:

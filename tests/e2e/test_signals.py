@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from tests.support.command import CliCommand
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.stores import listed, stored_events
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -125,7 +126,7 @@ def assert_restored(terminal: PseudoTerminal) -> None:
     assert termios.tcgetattr(terminal.slave)[:4] == terminal.before[:4]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", also_in_a_long_run([signal.SIGTERM], [signal.SIGINT, signal.SIGHUP]))
 def test_a_signal_ends_the_app_in_order(app: PseudoTerminal, served: CliCommand, number: signal.Signals) -> None:
     app.process.send_signal(number)
     assert app.end() == 130
@@ -134,7 +135,7 @@ def test_a_signal_ends_the_app_in_order(app: PseudoTerminal, served: CliCommand,
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGUSR1])
+@pytest.mark.parametrize("number", also_in_a_long_run([signal.SIGABRT], [signal.SIGUSR1]))
 def test_a_signal_that_is_not_meant_for_the_app_ends_it_in_order_and_by_that_signal(
     app: PseudoTerminal, served: CliCommand, number: signal.Signals
 ) -> None:
@@ -170,7 +171,7 @@ def test_a_terminal_that_no_one_reads_from_cannot_hold_it_up(app: PseudoTerminal
     assert log_of(served)[-2:] == ["session.interrupted", "session.end"]
 
 
-@pytest.mark.parametrize("after_s", [0.15, 0.3, 0.45, 0.6])
+@pytest.mark.parametrize("after_s", also_in_a_long_run([0.3], [0.15, 0.45, 0.6]))
 def test_a_signal_at_the_very_beginning_leaves_the_terminal_as_it_was(served: CliCommand, after_s: float) -> None:
     terminal = PseudoTerminal(served)
     try:

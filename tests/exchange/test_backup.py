@@ -3,8 +3,6 @@
 import gzip
 import io
 import json
-import subprocess
-import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -49,9 +47,11 @@ from tests.support.backups import (
     talk,
     write_files,
 )
+from tests.support.command import CliCommand
 from tests.support.long_run import drawn
 from tests.support.postgres import postgres_server, synced_store
 from tests.support.stores import store_in
+from tests.support.waiting import PATIENCE_S
 
 KEY = "sk-not-for-anyone-else"
 
@@ -228,7 +228,17 @@ def _log(store: Store, changes: list[tuple[str, Fact]]) -> None:
         store.writing().append(session_id, [fact]).result()
 
 
-def test_a_restore_that_is_killed_anywhere_is_completed_by_the_next_one(home: Path, tmp_path: Path) -> None:
+KILLED = """
+from pathlib import Path
+from tests.support.killed_backups import restore_until_killed
+
+restore_until_killed(Path(how["file"]), Path(how["killed"]), how["times"])
+"""
+
+
+def test_a_restore_that_is_killed_anywhere_is_completed_by_the_next_one(
+    home: Path, tmp_path: Path, co_tui: CliCommand
+) -> None:
     write_files(home, FILES)
     with store_in(home) as store:
         fill(store)
@@ -236,8 +246,8 @@ def test_a_restore_that_is_killed_anywhere_is_completed_by_the_next_one(home: Pa
         expected = rows(store)
     killed = tmp_path / "killed"
     killed.mkdir()
-    program = [sys.executable, "-m", "tests.support.killed_backups", str(file), str(killed), str(drawn(4))]
-    subprocess.run(program, check=True)
+    restoring = co_tui.start_loaded(code=KILLED, file=str(file), killed=str(killed), times=drawn(4))
+    assert restoring.communicate(PATIENCE_S) == ("", "") and restoring.returncode == 0
     homes = sorted(killed.iterdir())
     assert len(homes) == drawn(4)
     for each in homes:

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import sqlite3
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from co_tui.events.content import prompt_text
 from co_tui.exchange.importers import builder, load
 from co_tui.exchange.openai_format import to_chat
 from tests.support.foreign import claude_call, claude_result, claude_row, codex_row, write_lines
+from tests.support.long_run import also_in_a_long_run
 
 
 def png(shade: int = 0) -> bytes:
@@ -125,10 +127,18 @@ def test_images_with_their_bytes_stay_images(tmp_path: Path, program: Any) -> No
     assert chat["content"][0]["text"] == "look" and chat["content"][1]["image_url"]["url"] == data_url(png())
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("data", [b"rubbish", png()[:20], png() + bytes(5_000_000)], ids=["none", "cut", "large"])
-def test_what_is_no_image_that_can_be_shown_is_reported(tmp_path: Path, program: Any, data: bytes) -> None:
-    messages = imported(tmp_path, program(data))
+NO_IMAGES = {"none": b"rubbish", "cut": png()[:20], "large": png() + bytes(5_000_000)}
+
+
+@pytest.mark.parametrize(
+    ("program", "kind"),
+    also_in_a_long_run(
+        [*product(PROGRAMS, ("none", "cut")), (codex, "large")],
+        [(program, "large") for program in PROGRAMS if program is not codex],
+    ),
+)
+def test_what_is_no_image_that_can_be_shown_is_reported(tmp_path: Path, program: Any, kind: str) -> None:
+    messages = imported(tmp_path, program(NO_IMAGES[kind]))
     assert not images_in(messages)
     said = prompt_text(messages[0].parts[0].content)  # type: ignore[union-attr]  # a prompt
     assert said.strip("\n") in ("look", "[image: image/jpeg]\nlook") or said.startswith(("look\n[", "look\n\n["))

@@ -46,7 +46,7 @@ def test_a_session_moves_to_another_home_with_its_checkpoints_board_and_approval
     provider.default, provider.window = LONG, 100_000
     assert here("run", "-p", "Remember the heron.").code == 0
     session_id = here("sessions", "--json").objects[0]["id"]
-    for number in range(8):
+    for number in range(5):
         assert here("run", "--continue", "-p", f"And egret {number}.").code == 0
     assert here("compact", session_id).code == 0
     with synced_store(laptop, url) as store:

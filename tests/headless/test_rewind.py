@@ -1,6 +1,7 @@
 """`co-tui rewind` and `co-tui diff`: the conversation, its files, or both, without a model."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +15,38 @@ def call(tool: str, **arguments: Any) -> Reply:
     return Reply(text="", tool=(tool, json.dumps(arguments)))
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "shop"
-    place.mkdir()
-    (place / "login.py").write_text("word = 'helo'\n")
-    return place
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for all tests: what is stored names it."""
+    return tmp_path_factory.mktemp("place")
 
 
 @pytest.fixture
-def here(home: Path, folder: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Here:
-    """Two turns, each of which changed a file; then the provider is gone."""
+def home(place: Path) -> Path:
+    return place / "now" / "home"
+
+
+@pytest.fixture
+def folder(place: Path) -> Path:
+    """As it was after two turns, each of which changed a file."""
+    shutil.rmtree(place / "now", ignore_errors=True)
+    if (kept := place / "kept").exists():
+        shutil.copytree(kept, place / "now", symlinks=True)
+    else:
+        (place / "now" / "shop").mkdir(parents=True)
+        (place / "now" / "shop" / "login.py").write_text("word = 'helo'\n")
+    return place / "now" / "shop"
+
+
+@pytest.fixture
+def here(home: Path, folder: Path, provider: Provider, place: Path, monkeypatch: pytest.MonkeyPatch) -> Here:
+    """The two turns are made once; then the provider is gone."""
     monkeypatch.chdir(folder)
     provider.window = 60_000
     command = Here(home, folder)
     monkeypatch.setenv("CO_TUI_HOME", str(home))
+    if home.exists():
+        return command
     with monkeypatch.context() as at_work:
         at_work.setenv("CO_TUI_MODEL", "openai-chat:scripted")
         at_work.setenv("OPENAI_BASE_URL", provider.url)
@@ -40,6 +58,7 @@ def here(home: Path, folder: Path, provider: Provider, monkeypatch: pytest.Monke
         ]
         assert command("run", "-p", "mend it", "--yes").code == 0
         assert command("run", "--continue", "-p", "more", "--yes").code == 0
+    shutil.copytree(place / "now", place / "kept", symlinks=True)
     return command
 
 

@@ -1,6 +1,7 @@
 """Slash commands of `co-tui run`: what the screen can do without a dialog, and nothing that is not a command."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,35 @@ from tests.support.here import Here
 from tests.support.provider import Provider, Reply
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same for all tests: what is stored names it."""
+    return tmp_path_factory.mktemp("place")
+
+
 @pytest.fixture
-def talked(served_here: Here, provider: Provider) -> Here:
-    """A folder with a session of two turns."""
+def home(place: Path) -> Path:
+    shutil.rmtree(place / "home", ignore_errors=True)
+    return place / "home"
+
+
+@pytest.fixture
+def folder(place: Path) -> Path:
+    shutil.rmtree(place / "project", ignore_errors=True)
+    (place / "project").mkdir()
+    return place / "project"
+
+
+@pytest.fixture
+def talked(served_here: Here, provider: Provider, place: Path) -> Here:
+    """A folder with a session of two turns, which is made once."""
     provider.default = Reply(text="An answer.", prompt_tokens=50, completion_tokens=7)
-    assert served_here("run", "-p", "First question").code == 0
-    assert served_here("run", "--continue", "-p", "Second question").code == 0
-    provider.requests.clear()
+    if not (kept := place / "kept").exists():
+        assert served_here("run", "-p", "First question").code == 0
+        assert served_here("run", "--continue", "-p", "Second question").code == 0
+        shutil.copytree(served_here.home, kept)
+        provider.requests.clear()
+    shutil.copytree(kept, served_here.home, dirs_exist_ok=True)
     return served_here
 
 

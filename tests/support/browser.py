@@ -5,6 +5,7 @@ import base64
 import itertools
 import json
 import shutil
+import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,7 +15,7 @@ from typing import Any, TypeAlias
 import aiohttp
 import pytest
 
-from tests.support.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S, wait_until
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine")
@@ -148,42 +149,42 @@ class Page:
         return base64.b64decode((await self.call("Page.captureScreenshot"))["data"])
 
 
-@asynccontextmanager
-async def browsing(
-    profile: Path, width: int = 1200, height: int = 800, *, is_phone: bool = False
-) -> AsyncIterator[Page]:
-    """A browser with one empty tab."""
-    assert CHROMIUM is not None
-    places = (f"--user-data-dir={profile}", "--remote-debugging-port=0", f"--window-size={width},{height}")
-    nowhere = {"stdout": asyncio.subprocess.DEVNULL, "stderr": asyncio.subprocess.DEVNULL}
-    process = await asyncio.create_subprocess_exec(CHROMIUM, *OPTIONS, *places, "about:blank", **nowhere)
-    try:
-        port = await _port(profile / "DevToolsActivePort")
-        async with AsyncExitStack() as open_tabs:
-            session = await open_tabs.enter_async_context(aiohttp.ClientSession(f"http://127.0.0.1:{port}"))
+class Browser:
+    """One process for all tests of a file: its start takes as long as most of what is looked at."""
 
-            async def show(tab: dict[str, Any]) -> Page:
-                connected = session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0)
-                page = Page(await open_tabs.enter_async_context(connected), width, height, open_tab)
-                await page.show_as(width, height, is_phone=is_phone)
-                return page
+    def __init__(self, profile: Path) -> None:
+        assert CHROMIUM is not None
+        places = (f"--user-data-dir={profile}", "--remote-debugging-port=0")
+        command = [CHROMIUM, *OPTIONS, *places, "about:blank"]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        port = profile / "DevToolsActivePort"
+        wait_until(lambda: port.exists() and port.read_text())
+        self._address = f"http://127.0.0.1:{port.read_text().splitlines()[0]}"
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    @asynccontextmanager
+    async def showing(self, width: int = 1120, height: int = 560, *, is_phone: bool = False) -> AsyncIterator[Page]:
+        """A new tab, without anything that pages before it have left."""
+        async with aiohttp.ClientSession(self._address) as session, AsyncExitStack() as open_tabs:
 
             async def open_tab() -> Page:
                 async with session.put("/json/new?about:blank") as answer:
-                    return await show(await answer.json())
+                    tab = await answer.json()
+                connected = session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0)
+                socket = await open_tabs.enter_async_context(connected)
+                open_tabs.push_async_callback(_close, session, tab["id"])
+                page = Page(socket, width, height, open_tab)
+                await page.show_as(width, height, is_phone=is_phone)
+                return page
 
-            async with session.get("/json/list") as answer:
-                (tab,) = [each for each in await answer.json() if each["type"] == "page"]
-            yield await show(tab)
-    finally:
-        process.kill()
-        await process.wait()
-
-
-async def _port(file: Path) -> str:
-    await until(lambda: _lines(file))
-    return _lines(file)[0]
+            page = await open_tab()
+            await page.call("Network.clearBrowserCookies")
+            yield page
 
 
-def _lines(file: Path) -> list[str]:
-    return file.read_text().splitlines() if file.exists() else []
+async def _close(session: aiohttp.ClientSession, tab: str) -> None:
+    async with session.get(f"/json/close/{tab}"):
+        pass

@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from tests.support.command import CliCommand
 from tests.support.here import Here
+from tests.support.launcher import Launcher
 from tests.support.loaded import LoadedProcesses
 from tests.support.pictures import Pictures
 from tests.support.provider import Provider
@@ -44,6 +45,14 @@ def loaded() -> Iterator[LoadedProcesses]:
     processes = LoadedProcesses()
     yield processes
     processes.close()
+
+
+@pytest.fixture(scope="session")
+def program(loaded: LoadedProcesses, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """In place of Python, for what starts `co-tui` itself: a process that begins with everything loaded."""
+    launcher = Launcher(loaded, tmp_path_factory.mktemp("launcher"))
+    yield launcher.program
+    launcher.close()
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
-"""Run as a program: restores a backup into one home after the other; each process kills itself some steps later."""
+"""Run in a process of its own: restores a backup into one home after the other, each killed some steps later."""
 
 import os
 import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -43,7 +42,7 @@ def work(file: Path, home: Path, steps: Steps) -> None:
         restore(store, home, file)
 
 
-def main(file: Path, root: Path, kills: int) -> None:
+def restore_until_killed(file: Path, root: Path, kills: int) -> None:
     child = os.fork()
     if child == 0:
         steps = Steps()
@@ -60,7 +59,3 @@ def main(file: Path, root: Path, kills: int) -> None:
             work(file, home, Steps(kill * total // kills))
             os._exit(1)  # it should have been killed
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

@@ -26,6 +26,7 @@ from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support import provider_formats as formats
 from tests.support.environments import ScriptedModel, environment_for, says
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.provider_sessions import BUILD, session_with
 
@@ -63,7 +64,17 @@ async def work(session: Session, provider: Provider, name: str) -> None:
     assert await session.submit(f"Look, {name}.") is Outcome.DONE
 
 
-@pytest.mark.parametrize(("first", "then"), [*product(BUILD, BUILD)])
+SWITCHES = [
+    *(("chat", "responses"), ("responses", "anthropic"), ("anthropic", "google"), ("google", "chat")),
+    *(("responses", "responses"), ("anthropic", "anthropic"), ("google", "google")),
+]
+"""Each provider as the first and as the next one, and those with data of their own that they must get back."""
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    also_in_a_long_run(SWITCHES, [pair for pair in product(BUILD, BUILD) if pair not in SWITCHES]),
+)
 async def test_a_conversation_continues_with_another_provider(
     home: Path, provider: Provider, first: str, then: str
 ) -> None:

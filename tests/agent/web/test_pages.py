@@ -6,6 +6,7 @@ from co_tui.agent.web.download import Downloader, PageUnavailable
 from co_tui.agent.web.fetch import Page, PageFetcher
 from co_tui.agent.web.page_address import PageAddress, read_address
 from co_tui.agent.web.page_process import converted, plain_text
+from tests.support.long_run import also_in_a_long_run
 from tests.support.web_pages import page, serving
 
 WORDS = "The quick brown fox jumps over the lazy dog near the river bank. " * 8
@@ -43,8 +44,13 @@ async def test_other_text_is_read_as_it_is() -> None:
     assert (await fetched(page("plain words", ""))).text == "plain words"
 
 
-@pytest.mark.parametrize("kind", ["text/plain", "text/html"])
-@pytest.mark.parametrize("charset", ["punycode", "idna", "unicode_escape"])
+@pytest.mark.parametrize(
+    ("kind", "charset"),
+    also_in_a_long_run(
+        [("text/plain", "punycode"), ("text/plain", "idna"), ("text/plain", "unicode_escape"), ("text/html", "idna")],
+        [("text/html", "punycode"), ("text/html", "unicode_escape")],
+    ),
+)
 async def test_a_charset_that_no_page_has_is_not_used(kind: str, charset: str) -> None:
     """Python's decoders for host names take hours for a large page."""
     found = await fetched(page(r"bcher-kva xn--bcher-kva \x41", f"{kind}; charset={charset}"))

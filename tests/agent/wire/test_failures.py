@@ -2,6 +2,7 @@
 
 import gzip
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import new_client
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.agent.wire.request_failures import Failure, RequestTarget, read_failure
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.provider_sessions import BUILD
 
@@ -144,6 +146,9 @@ UNREADABLE = {
 }
 
 
+OTHER_WIRES = [wire for wire in BUILD if wire != "chat"]
+
+
 async def failure_of(wire: str, provider: Provider) -> Failure:
     async with new_client() as client:
         agent = Agent(GuardedModel(BUILD[wire](provider.url.removesuffix("/v1"), client)), retries=0)
@@ -154,8 +159,13 @@ async def failure_of(wire: str, provider: Provider) -> Failure:
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", UNREADABLE)
-@pytest.mark.parametrize("wire", BUILD)
+@pytest.mark.parametrize(
+    ("wire", "name"),
+    also_in_a_long_run(
+        [*(("chat", name) for name in UNREADABLE), *product(OTHER_WIRES, ("a bomb", "binary"))],
+        [*product(OTHER_WIRES, [name for name in UNREADABLE if name not in ("a bomb", "binary")])],
+    ),
+)
 async def test_an_error_that_cannot_be_read_is_a_sentence_with_its_status(
     wire: str, name: str, provider: Provider
 ) -> None:

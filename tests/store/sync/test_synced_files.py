@@ -1,8 +1,7 @@
 """Files of sessions, projects and the user on two machines that use one database."""
 
 import json
-import subprocess
-import sys
+import signal
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -22,9 +21,10 @@ from co_tui.store.port import Store
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.store_errors import SessionBusy
 from tests.store.test_contract import said
+from tests.support.command import CliCommand
 from tests.support.cut_connections import CutConnections, cut_connections
 from tests.support.postgres import PostgresServer, postgres_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import PATIENCE_S, wait_until
 
 ALWAYS = Rule(BASH, "make test")
 SECRET = "sk-proj-abcdefghijklmnop"
@@ -378,10 +378,13 @@ laptop.settle()
 """
 
 
-def test_a_kill_between_writing_a_file_and_sending_it_loses_nothing(url: str, tmp_path: Path, desktop: Machine) -> None:
+def test_a_kill_between_writing_a_file_and_sending_it_loses_nothing(
+    url: str, tmp_path: Path, desktop: Machine, co_tui: CliCommand
+) -> None:
     folder = tmp_path / "laptop"
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder), url], check=False)
-    assert killed.returncode == -9
+    killed = co_tui.start_loaded(str(folder), url, code=KILLED)
+    killed.communicate(PATIENCE_S)
+    assert killed.returncode == -signal.SIGKILL
     desktop.resume("s")
     assert desktop.checkpoints() == [] and desktop.remembered() == set()
     laptop = Machine(folder, url)
