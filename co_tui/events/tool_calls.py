@@ -8,6 +8,7 @@ from co_tui.inert import one_line
 COMMAND_TOOLS: Final = frozenset(("run_command", "start_command"))
 CHANGING_TOOLS: Final = frozenset(("write_file", "edit_file", "edit_files", "create_directory"))
 PRESENT_PLAN: Final = "present_plan"
+WRITE_PLAN: Final = "write_plan"
 WEB_FETCH: Final = "web_fetch"
 WEB_SEARCH: Final = "web_search"
 GIST_CHARS: Final = 160

@@ -27,8 +27,8 @@ _DETAIL = re.compile(
     r"|\d{3,}+\b"  # numbers
     r"|(?<=[a-z,] )[A-Z][a-z]{2,}+\b))"  # names within a sentence
 )
-_MARK = re.compile(r"^\s*(?:[-*>•›$]\s+)*")
-"""Marks of a quotation."""
+_MARK = re.compile(r"^\s*(?:[-*>•›→$]\s+)*(?:[-+]\s*)?")
+"""Marks of a quotation, and of a line removed or added."""
 
 
 AGES: Final = (5, 10, 20, 50, 100, 200)

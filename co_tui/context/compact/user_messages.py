@@ -10,7 +10,17 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 
+from co_tui.context.compact.own_words import (
+    cut_after_sentence,
+    cut_before_sentence,
+    instructs,
+    last_question,
+    sentences_of,
+    without_envelopes,
+    without_pasted,
+)
 from co_tui.context.indexed_history import EARLIER, is_prompt
+from co_tui.context.journal.text_calls import is_observation
 from co_tui.context.measure.count import estimate_text
 from co_tui.events.content import content_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
@@ -20,13 +30,14 @@ from co_tui.inert import one_line
 
 QUOTE_CHARS: Final = 600
 """Maximum length of a quoted user message."""
+QUOTE_END_CHARS: Final = 200
+"""Of these, for its end: what is asked often comes after what was pasted."""
+SHORT_CHARS: Final = 80
+"""A message that is no longer may be the answer to a question of the model."""
 RULES_A_MESSAGE: Final = 6
 RULES_SHARE: Final = 0.4
 """Of the room: for standing rules; the rest is for quotes."""
 LINE_CHARS: Final = 220
-_RULE: Final = re.compile(
-    r"\b(always|never|must|don't|do not|only|prefer|make sure|remember|from now on|please use|avoid)\b", re.I
-)
 _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
 ASK_USER: Final = "ask_user_question"
 ASKED_CHARS: Final = 160
@@ -64,9 +75,10 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
     said: list[str] = []
     unsaid = 0
     calls: dict[str, ToolCallPart] = {}
+    question = ""
     for message in replaced:
         if isinstance(message, ModelResponse):
-            calls = _calls_in(message)
+            calls, question = _calls_in(message), last_question(message.text or "")
             continue
         earlier = message.metadata or {}
         rules.update(dict.fromkeys(earlier.get(RULES, ())))
@@ -76,9 +88,12 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
             rules.update(dict.fromkeys(_rules_in(answer.words) if answer.is_reason else ()))
             said.append(clipped(answer.line))
         if is_prompt(message):
-            text = "\n".join(_texts(message))
+            text = "\n".join(each for each in _texts(message) if not is_observation(each)).strip()
             rules.update(dict.fromkeys(_rules_in(text)))
-            said.append(clipped(text))
+            if text and question and len(text) <= SHORT_CHARS:
+                said.append(_answer_to(question, clipped(text)).line)
+            elif text:
+                said.append(clipped(text))
     return UserMessages(tuple(rules), tuple(said), unsaid)
 
 
@@ -136,33 +151,30 @@ def quoted_tokens(words: UserMessages) -> int:
 
 
 def clipped(text: str) -> str:
-    """A user message on one line, clipped with the number of omitted characters."""
+    """A user message on one line; of a long one the beginning and the end, cut between sentences, with the number of
+    characters left out between them."""
     flat = " ".join(text.split())
     if len(flat) <= QUOTE_CHARS:
         return flat
-    return f"{flat[:QUOTE_CHARS]} […{len(flat) - QUOTE_CHARS:,} more characters]"
+    begin, end = cut_after_sentence(flat, QUOTE_CHARS - QUOTE_END_CHARS), cut_before_sentence(flat, QUOTE_END_CHARS)
+    return f"{begin} […{len(flat) - len(begin) - len(end):,} more characters…] {end}".rstrip()
 
 
 def _rules_in(text: str) -> list[str]:
     """The rules in one message, limited so that a pasted document full of "must" does not crowd out others."""
-    found = [line for line in _sentences(text) if _RULE.search(line)]
+    found = [line for line in map(_line, sentences_of(without_pasted(text[:20_000]))) if instructs(line)]
     found.sort(key=lambda line: not _STRONG.search(line))
     return found[:RULES_A_MESSAGE]
 
 
-def _sentences(text: str) -> list[str]:
-    """The sentences of a text, each on one line of bounded length."""
-    return [_line(piece) for piece in re.split(r"(?<=[.!?。！？])\s+|\n+", text[:20_000]) if piece.strip()]
-
-
 def _line(text: str) -> str:
     flat = " ".join(text[: LINE_CHARS * 4].split())
-    return flat if len(flat) <= LINE_CHARS else flat[: LINE_CHARS - 1] + "…"
+    return flat if len(flat) <= LINE_CHARS else f"{cut_after_sentence(flat, LINE_CHARS - 1)} …"
 
 
 def _texts(message: ModelRequest) -> list[str]:
     texts = (typed_text(part.content) for part in message.parts if isinstance(part, UserPromptPart))
-    return [text for text in texts if not text.startswith(EARLIER)]
+    return [without_envelopes(text) for text in texts if not text.startswith(EARLIER)]
 
 
 def _fitting(lines: Sequence[str], room: float) -> tuple[set[str], float]:
@@ -221,6 +233,10 @@ def _answered(given: Mapping[Any, Any], arguments: Mapping[str, Any]) -> Iterato
     for header, answer in given.items():
         chosen = answer if isinstance(answer, Sequence) and not isinstance(answer, str) else [answer]
         words = ", ".join(map(str, chosen)).strip()
-        question = one_line(asked.get(header) or str(header), ASKED_CHARS).replace('"', "'")
         if words:
-            yield UserAnswer(f'answered "{question}"', words)
+            yield _answer_to(asked.get(header) or str(header), words)
+
+
+def _answer_to(question: str, words: str) -> UserAnswer:
+    asked = one_line(question, ASKED_CHARS).replace('"', "'")
+    return UserAnswer(f'answered "{asked}"', words)

@@ -7,8 +7,10 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of, program_of, run_of, runs_of
+from co_tui.context.journal.outline import written_outline
 from co_tui.context.journal.shell_files import Change, changes_of, patched_files, reads_of
-from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, objects_in
+from co_tui.context.memory.unwrap import edit_in
+from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, WRITE_PLAN, objects_in
 from co_tui.inert import one_line
 from co_tui.shell.programs import Simple, is_file_name, read_command
 
@@ -19,6 +21,11 @@ _NAME_CHARS: Final = 60
 EDIT: Final = "edit"
 """The program of every tool that changes a file, so that any of them makes up for the failure of another."""
 READ: Final = "read"
+READ_AGAIN: Final = 0.7
+EDITED: Final = 1.5
+ANSWERED: Final = 1.3
+_CONTENTS: Final = ("content", "file_text", "contents", "text", "file_content", "new_content", "code_edit")
+"""Arguments with the text of a file that is written."""
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _PATHS: Final = frozenset((
     "path", "filepath", "filename", "file", "targetfile", "notebookpath", "relativepath", "absolutepath",
@@ -38,6 +45,12 @@ _ACTS: Final = frozenset((
     "transfer", "submit", "pay", "post", "put", "close", "approve", "assign", "merge", "refund", "schedule", "upload",
     "change", "issue", "place", "order", "publish", "deploy", "insert",
 ))  # fmt: skip
+PLAN: Final = "plan"
+_PLANNED: Final = ("content", "step", "title", "task", "description", "text", "name")
+_HOW_FAR: Final = {
+    "completed": " (done)", "done": " (done)", "complete": " (done)", "in_progress": " (under way)",
+    "active": " (under way)", "doing": " (under way)", "cancelled": " (dropped)", "blocked": " (blocked)",
+}  # fmt: skip
 _DULL: Final = frozenset(
     ("security_risk", "timeout", "timeout_seconds", "description", "explanation", "is_background", "workdir")
 )
@@ -64,6 +77,19 @@ class Begun(NamedTuple):
     """Whether it only looks at something."""
     acts: bool = False
     """Whether it does something other than change files, such as booking a flight."""
+    outline: str = ""
+    """Of the file that it writes."""
+    plan: tuple[str, ...] = ()
+    """The steps of the plan that it writes, with how far each is; our own plan is stated anyway."""
+
+    @property
+    def weight(self) -> float:
+        """What a line of it counts: one of a file that can be read again is worth less, one of an edit more."""
+        if self.outline or self.read:
+            return READ_AGAIN
+        if self.run.program == EDIT or self.changes:
+            return EDITED
+        return 1.0 if self.line is not None else ANSWERED
 
 
 def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
@@ -72,6 +98,9 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     if command is not None:
         return begin_command(command)
     name = one_line(tool, _NAME_CHARS)
+    if plan := plan_in(values):
+        run = Run(PLAN, ())
+        return Begun(f"{name}({len(plan)} steps)", PLAN, run, (run,), plan=() if tool == WRITE_PLAN else plan)
     head = one_line(f"{name}({_telling(values) or one_line(raw, _VALUE_CHARS)})", HEAD_CHARS)
     words = [word.lower() for word in _WORDS.findall(tool.rpartition("__")[2])] or [name]
     label = TOOL_LABELS.get(tool, "")
@@ -89,9 +118,23 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     is_in_editor = is_edit and words[0] in _EDITOR_COMMANDS and not paths
     if changes or is_in_editor:
         run = Run(EDIT, (changes[0].path,) if changes else ())
-        return Begun(head, EDIT if sub else verb, run, (run,), changes=changes)
+        written = next((text for key in _CONTENTS if isinstance(text := values.get(key), str)), "")
+        outline = written_outline(written) if edit_in(values) == [] else ""
+        return Begun(head, EDIT if sub else verb, run, (run,), changes=changes, outline=outline)
     run = Run(name, _values(values)[:1])
     return Begun(head, verb, run, (run,), acts=bool(_ACTS.intersection(words[:1])) and not label)
+
+
+def plan_in(values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The steps of a plan that a call writes, in the form of any program: texts with how far they are."""
+    for value in values.values():
+        steps = [*objects_in(value)] if isinstance(value, list) else []
+        if steps and all(isinstance(each.get("status"), str) for each in steps):
+            texts = [next((each[key] for key in _PLANNED if isinstance(each.get(key), str)), "") for each in steps]
+            if all(texts):
+                marks = (_HOW_FAR.get(each["status"].lower().replace("-", "_"), "") for each in steps)
+                return tuple(f"{one_line(text, _VALUE_CHARS)}{mark}" for text, mark in zip(texts, marks, strict=True))
+    return ()
 
 
 def command_in(values: Mapping[str, Any]) -> str | None:
@@ -127,7 +170,8 @@ def begin_command(command: str) -> Begun:
         and (named := [word for word in main.words[1:] if is_file_name(word)])
     ):
         read = tuple(named[:1])
-    return Begun(command_head(command), verb or "shell", run, runs, tuple(line), changes, read, looks)
+    outline = next((written_outline(simple.document) for simple in line if simple.written and simple.document), "")
+    return Begun(command_head(command), verb or "shell", run, runs, tuple(line), changes, read, looks, outline=outline)
 
 
 def command_head(command: str) -> str:

@@ -31,10 +31,44 @@ LINE_COST: Final = 1
 GAP_COST: Final = 2
 NOTABLE: Final = 1.3
 CONCLUSION_WEIGHT: Final = 1.0
-STEP_WEIGHT: Final = 0.3
+STEP_WEIGHT: Final = 0.15
 """The value of an entry apart from the names in it."""
-FAILED_STEP_WEIGHT: Final = 3.0
-"""The same for a step that failed."""
+FAILED_STEP_WEIGHT: Final = 2.0
+"""The same for a step that failed, changed something or asked a service."""
+HEAD: Final = -1
+"""The place of a step's head, before its lines."""
+SENTENCE_WORDS: Final = 8
+"""A line of the assistant with fewer is a piece of something."""
+FOCUS_WEIGHT: Final = 40.0
+"""The value of a line or step about what the user asked to keep."""
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_COMMON: Final = frozenset(
+    [
+        "the",
+        "and",
+        "for",
+        "with",
+        "what",
+        "about",
+        "that",
+        "this",
+        "keep",
+        "everything",
+        "all",
+        "how",
+        "why",
+        "are",
+        "was",
+        "were",
+        "from",
+        "into",
+        "only",
+        "not",
+        "you",
+        "your",
+        "our",
+    ]
+)
 SPENT: Final = 0.01
 """Of the budget: stop when less than this is left."""
 
@@ -59,6 +93,8 @@ class Candidate:
 
     head: Head
     lines: list[ShownLine]
+    weight: float = 1.0
+    """What its lines count."""
     is_open: bool = False
     """Whether its head is shown."""
     chosen: dict[int, ShownLine] = field(default_factory=dict)
@@ -72,8 +108,8 @@ class Candidate:
     def __post_init__(self) -> None:
         self.weighed = [_weighed(line.text) for line in self.lines]
         is_said = self.head.kind is Kind.SAID
-        self.head_cost = LINE_COST if is_said else estimate_text(self.head.line) + LINE_COST
-        self.head_names = () if is_said else tuple(names_in(self.head.text))
+        self.head_cost = LINE_COST if is_said else estimate_text(f"{self.head.line}{self.head.came}") + LINE_COST
+        self.head_names = () if is_said else tuple(names_in(f"{self.head.text} {self.head.answer}"))
 
     def neighbours(self, place: int) -> list[int]:
         """The places of the lines that stood directly before and after."""
@@ -83,6 +119,18 @@ class Candidate:
         before = [place - 1] if place and line.follows(self.lines[place - 1]) else []
         after = [place + 1] if place + 1 < len(self.lines) and self.lines[place + 1].follows(line) else []
         return before + after
+
+    def is_alone(self, place: int, *, without: int) -> bool:
+        """Whether a chosen line would be a passage of one line that says too little."""
+        others = (other for other in self.neighbours(place) if other != without)
+        return not self.tells_alone(place) and not any(other in self.chosen for other in others)
+
+    def tells_alone(self, place: int) -> bool:
+        """Whether a line needs no other: a name of a listing, a whole text, or a sentence of the assistant."""
+        line = self.lines[place]
+        if self.head.kind is Kind.SAID:
+            return line.text.count(" ") >= SENTENCE_WORDS or self.weighed[place].is_notable
+        return line.is_name or (line.after == FIRST and line.is_last)
 
     @property
     def entry(self) -> Entry:
@@ -99,8 +147,10 @@ class Chooser:
     """How often each name is already present."""
     shown: set[str] = field(default_factory=set)
     """Lines already present."""
+    focus: frozenset[str] = frozenset()
+    """Words that a line gets more room for."""
     taken: list[tuple[Candidate, int]] = field(default_factory=list)
-    """The chosen lines, the least important last."""
+    """The chosen lines and heads, the least important last."""
     _left: dict[str, float] = field(default_factory=dict)
     """The value of one more line with each name."""
     _least: float = 0.0
@@ -123,7 +173,7 @@ class Chooser:
         queue: list[tuple[float, int, int]] = []
         for number, candidate in enumerate(candidates):
             if not candidate.is_open and candidate.head.kind is not Kind.SAID:
-                queue.append((-self._head_worth(candidate), number, -1))
+                queue.append((-self._head_worth(candidate), number, HEAD))
             queue += [(-self._worth(candidate, place), number, place) for place in range(len(candidate.lines))]
         heapq.heapify(queue)
         while queue and self.budget > self._least:
@@ -144,9 +194,10 @@ class Chooser:
         if place < 0:
             if not self.open(candidate):
                 return
+            self.taken.append((candidate, HEAD))
         elif not self._show(candidate, place):
             return
-        again: Iterable[int] = (place - 1, place + 1)
+        again: Iterable[int] = (place - 2, place - 1, place + 1, place + 2)
         if not was_open:
             again = range(len(candidate.lines))
         for other in again:
@@ -154,6 +205,19 @@ class Chooser:
                 heapq.heappush(queue, (-self._worth(candidate, other), number, other))
 
     def _show(self, candidate: Candidate, place: int) -> bool:
+        """Show a line; a lone one with the better of its neighbours, as a passage, or not at all."""
+        neighbours = candidate.neighbours(place)
+        if not neighbours or candidate.tells_alone(place) or any(other in candidate.chosen for other in neighbours):
+            return self._show_line(candidate, place)
+        free = [other for other in neighbours if bare_line(candidate.lines[other].text) not in self.shown]
+        if not free:
+            return False
+        partner = max(free, key=lambda other: self._worth(candidate, other))
+        if self._cost(candidate, place) + candidate.weighed[partner].cost > self.budget:
+            return False
+        return self._show_line(candidate, place) and self._show_line(candidate, partner)
+
+    def _show_line(self, candidate: Candidate, place: int) -> bool:
         line = candidate.lines[place]
         text = bare_line(line.text)
         cost = self._cost(candidate, place)
@@ -174,12 +238,23 @@ class Chooser:
         return True
 
     def give_back(self, tokens: float) -> bool:
-        """Drop the least important lines that cost this much; False if there are none."""
+        """Drop the least important lines and heads that cost this much; False if there are none."""
         is_any = bool(self.taken)
         while tokens > 0 and self.taken:
             candidate, place = self.taken.pop()
-            del candidate.chosen[place]
-            tokens -= candidate.weighed[place].cost
+            if place == HEAD and candidate.is_open and not candidate.chosen:
+                candidate.is_open = False
+                tokens -= candidate.head_cost
+            if place not in candidate.chosen:
+                continue
+            left_alone = [
+                other
+                for other in candidate.neighbours(place)
+                if other in candidate.chosen and candidate.is_alone(other, without=place)
+            ]
+            for each in (place, *left_alone):
+                del candidate.chosen[each]
+                tokens -= candidate.weighed[each].cost
             candidate.is_open = candidate.is_open and (bool(candidate.chosen) or candidate.head.kind is not Kind.SAID)
         return is_any
 
@@ -207,16 +282,39 @@ class Chooser:
             worth += CONCLUSION_WEIGHT
         if not candidate.is_open:
             worth += self._names_worth(candidate.head_names)
-        return worth * (NOTABLE if is_notable else 1.0) / self._cost(candidate, place)
+        if self.focus and not self.focus.isdisjoint(_words(candidate.lines[place].text)):
+            worth += FOCUS_WEIGHT
+        worth *= candidate.weight * (NOTABLE if is_notable else 1.0)
+        return worth / self._cost(candidate, place)
 
     def _head_worth(self, candidate: Candidate) -> float:
-        alone = FAILED_STEP_WEIGHT if candidate.head.outcome else STEP_WEIGHT
+        alone = FAILED_STEP_WEIGHT if candidate.head.outcome or candidate.weight > 1 else STEP_WEIGHT
+        if self.focus and not self.focus.isdisjoint(_words(candidate.head.text)):
+            alone += FOCUS_WEIGHT
         return (self._names_worth(candidate.head_names) + alone) / max(1, candidate.head_cost)
+
+
+def focus_words(focus: str) -> frozenset[str]:
+    """The words of what the user asked to keep, but for those that every sentence has."""
+    return frozenset(word for word in _words(focus) if len(word) > 2 and word not in _COMMON)
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words in a text and in its names, in lower case, without the ending of a plural."""
+    return frozenset(word.lower().removesuffix("s") for word in _WORD.findall(text))
 
 
 def _again(times: int) -> float:
     """The factor for a name that is already present `times` times."""
     return AGAIN[times] if times < len(AGAIN) else AGAIN[-1]
+
+
+def _is_piece(name: str, listed: Iterable[str]) -> bool:
+    """Whether a name is a part of one that is listed, or none by itself."""
+    pieces = (f".{name}", f"{name}.", f"/{name}")
+    return (not name[0].isalnum() and name[0] not in "_/~@#") or any(
+        piece in each for each in listed for piece in pieces
+    )
 
 
 def bare_names(
@@ -225,7 +323,7 @@ def bare_names(
     """The heaviest names that nothing shows, within the budget, by the step that used them last."""
     found: dict[Place, list[str]] = {}
     for name in weights:  # heaviest first
-        if name in there or name not in places:
+        if name in there or name not in places or _is_piece(name, found.get(places[name], ())):
             continue
         if (cost := estimate_text(name) + 1) > budget:
             break

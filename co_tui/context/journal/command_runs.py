@@ -59,7 +59,7 @@ class Run(NamedTuple):
             return False
         if self.program in _RUN_ALL:
             return all(any(_within(target, mine) for mine in self.targets) for target in earlier.targets)
-        return len(self.targets) == len(earlier.targets) and all(map(_same_path, self.targets, earlier.targets))
+        return len(self.targets) == len(earlier.targets) and all(map(is_same_path, self.targets, earlier.targets))
 
 
 def program_of(simple: Simple) -> str:
@@ -104,6 +104,8 @@ def _program_and_rest(simple: Simple) -> tuple[str, list[str]]:
         return _of_python(rest)
     if program in _NPX and (names := [word for word in rest if not word.startswith("-")]):
         return names[0], rest[rest.index(names[0]) + 1 :]
+    if program == "xargs" and (inner := _after_options(rest)):
+        return _program_and_rest(Simple(tuple(inner)))
     if program == "git":
         while len(rest) > 1 and rest[0].startswith("-"):
             rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]
@@ -113,6 +115,14 @@ def _program_and_rest(simple: Simple) -> tuple[str, list[str]]:
     if program == "cat" and simple.written:
         return WRITE, list(simple.written)
     return program, rest
+
+
+def _after_options(words: list[str]) -> list[str]:
+    """The command that `xargs` runs."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] in ("-n", "-I", "-P", "-L", "-d", "-s") else 1
+    return words[at:]
 
 
 def _of_python(rest: list[str]) -> tuple[str, list[str]]:
@@ -130,10 +140,10 @@ def _of_python(rest: list[str]) -> tuple[str, list[str]]:
 
 
 def _same_folder(one: str, other: str) -> bool:
-    return not one or not other or _same_path(one, other)
+    return not one or not other or is_same_path(one, other)
 
 
-def _same_path(one: str, other: str) -> bool:
+def is_same_path(one: str, other: str) -> bool:
     """Whether two paths are the same, or the end of the other."""
     one, other = one.removeprefix("./").rstrip("/"), other.removeprefix("./").rstrip("/")
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
@@ -143,5 +153,5 @@ def _within(target: str, whole: str) -> bool:
     """Whether a target such as `tests/test_a.py::test_one` is in another, such as `tests`."""
     target, whole = target.removeprefix("./").rstrip("/"), whole.removeprefix("./").rstrip("/")
     return (
-        whole in (".", "") or _same_path(target, whole) or target.startswith((f"{whole}/", f"{whole}::", f"{whole}."))
+        whole in (".", "") or is_same_path(target, whole) or target.startswith((f"{whole}/", f"{whole}::", f"{whole}."))
     )

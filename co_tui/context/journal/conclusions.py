@@ -47,10 +47,16 @@ _VERBS: Final = (
     "proceed|start|examine|remove|replace|apply|make|do|use|rerun|re-run|compile|commit|move|rename|clean|show|explore|"
     "inspect|modify|implement|tag|push|publish|delete|convert|change|port|refactor|extract|insert|format|lint|restart"
 )
+_GERUNDS: Final = (
+    "scanning|running|checking|looking|reading|searching|creating|updating|fixing|adding|testing|trying|verifying|finding"
+    "|writing|editing|viewing|opening|installing|building|continuing|starting|examining|removing|replacing|applying"
+    "|making|exploring|inspecting|modifying|implementing|gathering|fetching|analy[sz]ing|reviewing|investigating|listing"
+)
 _ANNOUNCES: Final = late_pattern(
     rf"{_OPENERS}(?:"
     + "|".join(
         (
+            rf"(?:{_GERUNDS})\b(?!.*\b(?:is|are|was|were|has|have|does|did|failed|works|see|shows?|found|fixed|can)\b)",
             r"let(?:['’]s| us| me)\b(?! me know)",
             r"i(?:['’]ll| will|(?:['’]m| am) (?:going to|about to|ready|here to)| want to|(?:['’]d"
             r"| would) (?:like|need))\b",
@@ -73,8 +79,9 @@ _NOW_DO: Final = late_pattern(
     re.I,
 )
 _ANNOUNCES_WIDE: Final = late_pattern(
-    r"^(?:(?:好的?|现在|接下来|首先|然后|下面|那么|请稍|嗯|では|まず|次に|それでは|さて)[，,。！、]?)*"
-    r"(?:让我(?:们)?|我(?:来|先|将|会|要|需要先|再|去|现在)|我们(?:来|先)|请(?:稍|确认|提供)|开始|查看|检查|运行|看看)"
+    r"^(?:(?:好的?|现在|現在|接下来|接下來|首先|然后|然後|下面|那么|那麼|请稍|請稍|嗯|では|まず|次に|それでは|さて)[，,。！、]?)*"
+    r"(?:[让讓]我(?:们|們)?|我(?:来|來|先|将|將|会|會|要|需要先|再|去|现在|現在)|我[们們](?:来|來|先)|[请請](?:稍|确认|確認|提供)"
+    r"|开始|開始|查看|检查|檢查|运行|執行|看看)"
     r"|^(?:好的?|明白了?|了解|はい|承知しました)[。！，]?$"
     r"|(?:しましょう|してみます|確認します|見てみます|見てみましょう|ていきます|始めます|いたします|実行します)[。！：:]?$"
 )
@@ -83,7 +90,8 @@ _FILLER: Final = late_pattern(
     r"|hello|hi|hmm|thanks?|"
     r"thank you|got it|i see|i understand|understood|alright|right|wait|interesting|awesome|nice"
     r"|wonderful|you'?re welcome|"
-    r"good (?:catch|point|question|idea)|oh no|oops|no problem|my apologies|i apologi[sz]e.*|sorry.*"
+    r"you(?:['’]re| are)(?: absolutely| completely| totally)? (?:right|correct)|good (?:catch|point|question"
+    r"|idea)|oh no|oops|no problem|my apologies|i apologi[sz]e.*|sorry.*"
     r"|(?:hi|hello) again|"
     r"great (?:news|question)|how (?:can|may) i .*|.*ready when you are)\s*[,.!:…]*\s*)+$",
     re.IGNORECASE,
@@ -101,6 +109,27 @@ _STATES: Final = late_pattern(
     r"|问题|原因|因为|所以|已|成功|失败|错误|修复|发现|说明|应该|需要|正确|完成|不|問題|修正|完了|失敗|エラー|ため|ました",
     re.IGNORECASE,
 )
+_FOUND: Final = late_pattern(
+    r"\b(?:root cause|the (?:real |actual |main |core )?(?:issue|problem|bug|cause|culprit|reason|fix|solution"
+    r"|answer) (?:is|was|lies)"
+    r"|(?:is|was|are) (?:caused|because|due)|caused by|because|turns out|it turned out|that(?:['’]s| is) why"
+    r"|the (?:issue|problem|error) (?:occurs|happens|comes|stems)|found (?:it|the)|ruled out|not the (?:cause"
+    r"|problem|issue)"
+    r"|(?:i|we)(?:['’]ve| have)? (?:fixed|decided|chose|implemented|added|removed|replaced|updated|changed"
+    r"|created|verified"
+    r"|confirmed|refactored|ported|moved|renamed)|(?:is|are|has been|have been|now) (?:fixed|verified"
+    r"|confirmed|resolved|complete|done)"
+    r"|fix(?:ed)? (?:is )?work|all (?:\d+ )?(?:the )?tests? pass|(?:tests?|checks?) (?:now )?pass(?:es|ed)?"
+    r"|works (?:now|correctly|as expected)"
+    r"|successfully|decided to|instead of|cannot|must (?:not|be)|does(?:n['’]t| not) (?:support|exist|work"
+    r"|have|handle))\b"
+    r"|根本原因|原因是|问题是|問題は|問題是|是因为|是因為|因为|因為|已修复|已修復|修复了|修復了|已完成|测试通过|測試通過|解决了|解決了|決定",
+    re.IGNORECASE,
+)
+"""A cause found, a fix made, something verified, decided or ruled out."""
+_UNSURE: Final = late_pattern(
+    r"\b(?:might|maybe|perhaps|seems?|could be|probably|i think|not sure|wait|hmm)\b", re.IGNORECASE
+)
 
 
 class _Sentence(NamedTuple):
@@ -113,10 +142,21 @@ def concluded(text: str) -> str:
     """One to three sentences of a reply that state something, in its own words; empty if it only announced."""
     found = [each for each in _sentences(text) if _says_something(each.text)]
     prose = [each.text for each in found if not each.is_item]
+    if len(prose) > 1:
+        prose = [each for each in prose if not each.endswith((":", "："))] or prose
     items = [each.text for each in found if each.is_item]
     if not prose or (len(prose) == 1 and prose[0].endswith((":", "：")) and items):
         return one_line(" ".join((*prose, "; ".join(_best(items)))).strip(), LONGEST_CHARS)
     return one_line(" ".join(_best(prose)), LONGEST_CHARS)
+
+
+def strength_of(conclusion: str) -> int:
+    """How much a conclusion finds out or settles."""
+    return (
+        2 * (_FOUND.search(conclusion) is not None)
+        + bool(_STATES.search(conclusion))
+        - bool(_UNSURE.search(conclusion))
+    )
 
 
 def announces(line: str) -> bool:

@@ -1,16 +1,24 @@
 """The entries of a journal: what was done, what came of it, and passages of the original lines."""
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.journal.shown_lines import FIRST, ShownLine, indentation, safe
+from co_tui.inert import one_line
 
 GAP: Final = "…"
 ALSO: Final = "also: "
-WORDS_OF_A_FOLD: Final = 5
+CAME: Final = "→"
+"""Before what came of a step."""
+WORDS_OF_A_FOLD: Final = 4
 """How many kinds of steps a folded line names."""
+FILES_OF_A_FOLD: Final = 2
+FOLDED_CHARS: Final = 30
+_FILE: Final = re.compile(r"(?<![\w.-])(?:[\w.-]+/)*([\w-][\w.-]*\.[A-Za-z]\w{0,5})(?![\w/])")
+"""The last name of the path of a file."""
 
 Place = tuple[int, int]
 """The number of a message in the conversation, and that of a part in it."""
@@ -36,13 +44,23 @@ class Head(NamedTuple):
     """How it ended, if not well."""
     time: int = 1
     """Which of the steps with the same words it is."""
+    answer: str = ""
+    """What came of it, in a few words."""
+    gist: str = ""
+    """The same at more length, for an entry without lines."""
 
     @property
     def line(self) -> str:
         if self.kind is Kind.CALL:
             again = f" (time {self.time})" if self.time > 1 else ""
-            return f"- {self.text}{again}{f' → {self.outcome}' if self.outcome else ''}"
+            return f"- {self.text}{again}{f' {CAME} {self.outcome}' if self.outcome else ''}"
         return f"{self.kind}: {self.text}".rstrip()
+
+    @property
+    def came(self) -> str:
+        """What came of it in the words of the tool, on a line of its own: one that is not indented is always ours."""
+        text = self.answer or self.gist
+        return f"    {CAME} {safe(text)}" if text else ""
 
 
 class Entry(NamedTuple):
@@ -63,26 +81,45 @@ class Entry(NamedTuple):
             yield from _said(self)
         else:
             yield self.head.line
+            if self.head.came and (not self.lines or self._has_own_answer):
+                yield self.head.came
             yield from (f"    {line}" for line in passages(self.lines))
             if self.names:
                 yield f"    {ALSO}{', '.join(self.names)}"
 
+    @property
+    def _has_own_answer(self) -> bool:
+        """Whether a result of a few words is not among the lines."""
+        return bool(self.head.answer) and all(line.text.strip() != self.head.answer for line in self.lines)
+
     def as_json(self) -> list[Any]:
         head = self.head
         lines = [line.as_json() for line in self.lines]
-        return [*head.at, str(head.kind), head.text, head.verb, head.outcome, head.time, lines]
+        return [*head.at, str(head.kind), head.text, head.verb, head.outcome, head.time, head.answer, head.gist, lines]
 
     @classmethod
     def from_json(cls, value: Any) -> "Entry | None":
         """The stored entry; None if it is invalid."""
         match value:
-            case [int(message), int(part), str(kind), str(text), str(verb), str(outcome), int(time), list(lines)] if (
-                kind in list(Kind)
-            ):
+            case [
+                int(message),
+                int(part),
+                str(kind),
+                str(text),
+                str(verb),
+                str(outcome),
+                int(time),
+                *came,
+                list(lines),
+            ] if kind in list(Kind):
                 read = map(ShownLine.from_json, lines)
-                head = Head((message, part), Kind(kind), text, verb, outcome, time)
+                head = Head((message, part), Kind(kind), text, verb, outcome, time, *filter(_is_text, came[:2]))
                 return cls(head, tuple(line for line in read if line is not None))
         return None
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _said(entry: Entry) -> Iterator[str]:
@@ -123,15 +160,34 @@ def _passage(lines: Sequence[ShownLine], before: Sequence[str]) -> list[str]:
     return result if lines[-1].is_last else [*result, GAP]
 
 
-def folded(heads: Iterable[Head], names: Sequence[str] = ()) -> str:
-    """Steps without an entry on one line."""
-    verbs = Counter(head.verb for head in heads)
-    shown = [f"{verb} ×{count}" if count > 1 else verb for verb, count in verbs.most_common(WORDS_OF_A_FOLD)]
-    if len(verbs) > WORDS_OF_A_FOLD:
+def folded(heads: Sequence[Head], names: Sequence[str] = ()) -> str:
+    """Steps without an entry on one line: what was done to which files, and what failed."""
+    by_verb: dict[str, list[Head]] = {}
+    for head in heads:
+        by_verb.setdefault(head.verb, []).append(head)
+    most = sorted(by_verb.items(), key=lambda each: -len(each[1]))
+    shown = [_of_a_kind(verb, alike) for verb, alike in most[:WORDS_OF_A_FOLD]]
+    if len(most) > WORDS_OF_A_FOLD:
         shown.append("others")
-    count = verbs.total()
     named = f"; {ALSO}{', '.join(names)}" if names else ""
-    return f"({count} more step{'s' if count != 1 else ''}: {', '.join(shown)}{named})"
+    return f"({len(heads)} more step{'s' if len(heads) != 1 else ''}: {', '.join(shown)}{named})"
+
+
+def _of_a_kind(verb: str, heads: Sequence[Head]) -> str:
+    """Steps of one verb: how many, their files or else the words of a single one, and how many failed."""
+    many = f" ×{len(heads)}" if len(heads) > 1 else ""
+    files = [*dict.fromkeys(name for head in heads for name in _FILE.findall(head.text))]
+    about = " ".join((*files[:FILES_OF_A_FOLD], *([GAP] if len(files) > FILES_OF_A_FOLD else ())))
+    if not files and not many:
+        about = one_line(_after_verb(heads[0]), FOLDED_CHARS)
+    ends = Counter(head.outcome.partition(" (")[0] for head in heads if head.outcome)
+    how = "".join(f" ({f'{count} ' if many else ''}{end})" for end, count in ends.items())
+    return f"{verb}{many}{f' {about}' if about else ''}{how}"
+
+
+def _after_verb(head: Head) -> str:
+    words = head.text.removeprefix("$ ")
+    return words.partition(head.verb)[2].strip() if head.text.startswith("$ ") else ""
 
 
 def rendered(heads: Sequence[Head], entries: Mapping[Place, Entry], names: Mapping[Place, Sequence[str]]) -> list[str]:

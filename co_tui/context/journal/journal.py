@@ -10,23 +10,23 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
-from co_tui.context.journal.choose_lines import Candidate, Chooser, bare_names
+from co_tui.context.journal.choose_lines import Candidate, Chooser, bare_names, focus_words
 from co_tui.context.journal.entries import Entry, Head, Kind, Place, rendered
 from co_tui.context.journal.shown_lines import bare_lines
-from co_tui.context.journal.sources import Sources, fresh_candidates, merged, remembered
+from co_tui.context.journal.sources import Sources, fresh_candidates, merged, remembered, with_neighbours
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in
 from co_tui.events.stored_messages import JOURNAL, SUMMARY
 
-NAMES_SHARE: Final = 0.06
+NAMES_SHARE: Final = 0.1
 """Of the budget: for names listed without a line."""
 NAMES_A_TOKEN: Final = 1.5
 LEAST_NAMES, MOST_NAMES = 200, 3_000
 """How many of the most important names are considered; grows with the budget."""
 LATEST_STEPS: Final = 10
 """These keep their heads whatever happens."""
-LATEST_SHARE: Final = 0.3
+LATEST_SHARE: Final = 0.4
 """Of the budget: at most this goes to those heads."""
 LINES_SHARE: Final = 0.96
 """Of the budget: the rest is for folded steps."""
@@ -119,6 +119,8 @@ class JournalTask(NamedTuple):
     """How much may be appended."""
     standing: str = ""
     """Text shown with it."""
+    focus: str = ""
+    """What the user asked to keep above all."""
 
 
 def appended(task: JournalTask) -> Journal | None:
@@ -135,7 +137,7 @@ def _appended(task: JournalTask) -> Journal | None:
     fresh = _fresh(task)
     candidates = fresh_candidates(task.sources, fresh)
     standing = "\n".join((task.standing, earlier.text))
-    written = _written(task.sources, candidates, ration, standing)
+    written = _written(task, candidates, ration, standing)
     blocks = (*earlier.blocks, written.text) if written.text else earlier.blocks
     return earlier._replace(
         entries=(*earlier.entries, *written.entries), blocks=blocks, covers=_ranges(task.sources.gone)
@@ -152,12 +154,16 @@ def _rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
     sources, fresh = task.sources, _fresh(task)
     candidates = merged(
         fresh_candidates(sources, fresh),
-        [Candidate(each.head, list(each.lines)) for each in task.earlier.entries if each.head.at[0] in sources.gone],
+        [
+            Candidate(sources.current(each.head), list(each.lines), sources.weight(each.head))
+            for each in task.earlier.entries
+            if each.head.at[0] in sources.gone
+        ],
     )
     weights = _heaviest(sources.ledger, budget_tokens)
-    candidates = merged(candidates, remembered(sources, weights, frozenset(fresh)))
+    candidates = merged(candidates, with_neighbours(sources, remembered(sources, weights, frozenset(fresh))))
     room = budget_tokens - estimate_text(story)
-    written = _written(sources, candidates, room, "\n".join((task.standing, story)), every_step=True)
+    written = _written(task, candidates, room, "\n".join((task.standing, story)), every_step=True)
     return Journal(story, written.entries, (written.text,) if written.text else (), _ranges(sources.gone))
 
 
@@ -167,14 +173,16 @@ class _Written(NamedTuple):
 
 
 def _written(
-    sources: Sources, candidates: Sequence[Candidate], budget: float, standing: str, *, every_step: bool = False
+    task: JournalTask, candidates: Sequence[Candidate], budget: float, standing: str, *, every_step: bool = False
 ) -> _Written:
     """Entries within the budget; with `every_step`, folded lines tell of all steps that left."""
+    sources = task.sources
     weights = _heaviest(sources.ledger, budget)
     there = sources.names_there()
     for name in names_in(standing):
         there[name] = there.get(name, 0) + 1
-    chooser = Chooser(weights, budget * (LINES_SHARE - NAMES_SHARE), there, bare_lines(standing))
+    focus = focus_words(task.focus)
+    chooser = Chooser(weights, budget * (LINES_SHARE - NAMES_SHARE), there, bare_lines(standing), focus)
     _open_latest(chooser, candidates, budget * LATEST_SHARE)
     chooser.choose(candidates)
     places = {name: place for name in weights if (place := sources.last_place(name)) is not None}

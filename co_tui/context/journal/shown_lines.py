@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.memory.transcript_lines import LinePosition, lines_of
+from co_tui.context.memory.unwrap import without_colours
 from co_tui.events.stored_messages import NOT_A_HEADING
 from co_tui.late_pattern import late_pattern
 
@@ -13,10 +14,22 @@ FIRST, UNKNOWN = -1, -2
 LEAST_LISTED: Final = 5
 LISTED_SHARE: Final = 0.8
 """A text whose lines are names to this share is a listing."""
-_ANSI: Final = late_pattern(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL: Final = late_pattern(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
-_ENVELOPE: Final = late_pattern(r"</?[A-Za-z][\w-]{0,30}>(?:\s*-?\d{0,4}\s*</[A-Za-z][\w-]{0,30}>)?")
-"""A line that only wraps a result: a tag, or an exit code within one."""
+_ENVELOPE: Final = late_pattern(
+    r"</?[A-Za-z][\w-]{0,30}>(?:\s*-?\d{0,4}\s*</[A-Za-z][\w-]{0,30}>)?"  # a tag, or an exit code within one
+    r"|(?:Chunk ID|Wall time|Original token count|Total output lines|Process Group PGID|Background PIDs|Directory): .*"
+    r"|(?:Output|Error|Signal|Stdout|Stderr):(?: \(none\)| 0)?|\(no output\)"
+    r"|(?:\[?(?:Process|Command) exited with (?:exit )?code|\[?[Ee]xit [Cc]ode:?) -?\d+\.?\]?"
+    r"|\[?(?:The )?[Cc]ommand (?:completed|finished|executed|failed)(?: with (?:exit )?code:? -?\d+)?\.?\]?"
+    r"|\[(?:Current working directory|Python interpreter): .*\]|\((?:Open file|Current directory): .*\)|bash-\$"
+    r"|EXECUTION RESULT of \[.*\]:|\[[\w ]+ for '.*'\] Result:|OBSERVATION:"
+)
+"""A line that only wraps a result."""
+_PROGRESS: Final = late_pattern(
+    r".*(?:\d{1,3}%\s*[|\[(]|[|\[][#=>█▏▎▍▌▋▊▉━╸╺ .-]{6,}[|\]]|[━█]{6,}).*"
+    r"|\s*(?:[│⋮]|\.\.\.⋮).*|\s*(?:\d+\s+){2,}[\d.kMG]*\s.*--:--:--.*|\s*% Total\s+% Received.*|\s*Dload\s+Upload.*"
+)
+"""A progress bar, a line of a repository's map, or the table of curl."""
 _LONG_LISTING: Final = late_pattern(r"[-dlbcps][rwxsStT-]{9}[+.@]?\s+\d+\s+\S+\s+\S+\s+[\d,]+\S*(?:\s+\S+){3}\s+(\S.*)")
 _PLAIN_NAME: Final = late_pattern(r"[^\s(){}\[\]<>;=,\"'`]{1,160}")
 _WORD: Final = late_pattern(r"\w+")
@@ -24,9 +37,10 @@ _IDEOGRAM: Final = late_pattern(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _MARK: Final = late_pattern(rf"^\s*(?:(?:- |assistant: |user: |{NOT_A_HEADING})\s*)*")
 _HEADING: Final = late_pattern(
     r"""[>*_\s]*(?:##|…|\[(?![\[{"'\d\]-])"""  # a header; what begins like JSON is none
-    r"|-\s+(?:\$|[\w.:-]+\()|(?:user|assistant|system|note|tool|human)\b[^:]{0,20}:"
+    r"|- (?:\$|[\w.:-]+\()|(?:user|assistant|system|note|tool|human)\b[^:]{0,20}:"
     r"|\(\d+ more |#?\s*(?:standing rules|what the user said|where the work stands)\b"
-    r"|(?:files changed|files read|still failing|concluded|last command|done|also|names)\b[^:]{0,30}:)",
+    r"|(?:files changed|files read|still failing|failed, not|plan"
+    r"|concluded|last command|done|also|names)\b[^:]{0,30}:)",
     re.I,
 )
 """What could be taken for a line of ours."""
@@ -89,15 +103,13 @@ def shown_lines(
 
 def clean(line: str) -> str:
     """The line without colours and control characters."""
-    if "\x1b" in line:
-        line = _ANSI.sub("", line)
-    return _CONTROL.sub("", line).rstrip()
+    return _CONTROL.sub("", without_colours(line)).rstrip()
 
 
 def is_empty(line: str) -> bool:
     """Whether a line says nothing: blank, brackets, rules, carets, or the envelope of a result."""
     bare = line.strip()
-    return not _WORD.search(bare) or bool(_ENVELOPE.fullmatch(bare))
+    return not _WORD.search(bare) or bool(_ENVELOPE.fullmatch(bare) or _PROGRESS.fullmatch(line))
 
 
 def is_single_word(line: str) -> bool:

@@ -1,20 +1,21 @@
 """Where a journal's entries come from: the conversation's names, its steps, and the messages that left."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
 from pydantic_ai.messages import ModelMessage
 
+from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.choose_lines import Candidate
 from co_tui.context.journal.conclusions import announces
 from co_tui.context.journal.entries import Head, Kind, Place
 from co_tui.context.journal.shown_lines import ShownLine, clean, is_empty, is_single_word, shown_lines
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.context.memory.ledger import Ledger, names_of
-from co_tui.context.memory.transcript_lines import MODEL, USER, transcript_parts
+from co_tui.context.memory.transcript_lines import MODEL, USER, LinePosition, TranscriptPart, transcript_parts
 from co_tui.inert import one_line
 
 _TELLING: Final = re.compile(r"[^\W\d][\w-]*[._/:@][^\W\d]|[^\W\d_]\d|\d[^\W\d_]|_|[a-z][A-Z]")
@@ -48,7 +49,7 @@ class Sources:
     def last_place(self, name: str) -> Place | None:
         """The step that used a name last, if it left the context and the name tells something by itself."""
         detail = self.ledger.details[name]
-        if not detail.uses and not _TELLING.search(name):
+        if not _TELLING.search(name):
             return None
         place = detail.lines[-1].position[:2]
         if place[0] not in self.gone:
@@ -69,18 +70,32 @@ class Sources:
         if (found := self.work.answered_by(place)) is not None:
             return _head(*found)
         calls = self.work.calls_of(place[0])
+        if IN_TEXT <= place[1] < IN_TEXT + len(calls):
+            return _head(place[1] - IN_TEXT, calls[place[1] - IN_TEXT])
         return next(
             (_head(at, call) for at, call in enumerate(calls) if call.call_at == place and not call.in_text), None
         )
 
+    def current(self, head: Head) -> Head:
+        """What is known now of the step of an entry that was written before."""
+        return (self._call_head(head.at) if head.kind is Kind.CALL else None) or head
+
+    def weight(self, head: Head) -> float:
+        """What a line of a step counts."""
+        calls = enumerate(self.work.calls_of(head.at[0])) if head.kind is Kind.CALL else ()
+        return next((call.weight for at, call in calls if _place(at, call) == head.at), 1.0)
+
     def calls(self, number: int) -> list[Head]:
-        """The calls in a message, in order."""
-        return [_head(at, call) for at, call in enumerate(self.work.calls_of(number))]
+        """The calls in a message, in order; the state has the plan, so that those that write it are left out."""
+        return [_head(at, call) for at, call in enumerate(self.work.calls_of(number)) if call.verb != PLAN]
+
+
+def _place(at: int, call: Call) -> Place:
+    return (call.call_at[0], IN_TEXT + at) if call.in_text else call.call_at
 
 
 def _head(at: int, call: Call) -> Head:
-    place = (call.call_at[0], IN_TEXT + at) if call.in_text else call.call_at
-    return Head(place, Kind.CALL, call.head, call.verb, call.outcome, call.time)
+    return Head(_place(at, call), Kind.CALL, call.head, call.verb, call.outcome, call.time, *call.answer)
 
 
 def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate]:
@@ -91,15 +106,42 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
             head = sources.head_of((number, part), said.by, said.text)
             is_said = said.by == MODEL
             # A call in the text is an entry of its own.
-            in_head = "\n".join(call.text for call in sources.calls(number)) if is_said else head.text
+            in_head = (
+                "\n".join(call.text for call in sources.calls(number)) if is_said else f"{head.text}\n{head.answer}"
+            )
+            if head.verb == PLAN:
+                continue  # the state has the plan as it is now
             lines = shown_lines(number, part, said.text, in_head=in_head, is_left_out=announces if is_said else None)
             if head.at in found:
-                found[head.at] = Candidate(head, [*found[head.at].lines, *lines])
+                found[head.at] = Candidate(head, [*found[head.at].lines, *lines], sources.weight(head))
             elif lines or head.kind is not Kind.SAID:
-                found[head.at] = Candidate(head, lines)
+                found[head.at] = Candidate(head, lines, sources.weight(head))
         for head in sources.calls(number):
             found.setdefault(head.at, Candidate(head, []))
     return [found[place] for place in sorted(found)]
+
+
+def with_neighbours(sources: Sources, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Remembered lines with those that stood before and after them, which are read again."""
+    numbers = sorted({line.position.message for each in candidates for line in each.lines})
+    texts = {
+        (number, part): said
+        for number, message in zip(numbers, sources.read(numbers), strict=True)
+        for part, said in enumerate(transcript_parts(message))
+    }
+    return [Candidate(each.head, _widened(each.lines, texts), each.weight) for each in candidates]
+
+
+def _widened(lines: Sequence[ShownLine], texts: Mapping[Place, TranscriptPart]) -> list[ShownLine]:
+    found: dict[LinePosition, ShownLine] = {line.position: line for line in lines}
+    for place in dict.fromkeys(line.position[:2] for line in lines):
+        all_lines = shown_lines(*place, texts[place].text) if place in texts else []
+        at = {line.position: number for number, line in enumerate(all_lines)}
+        for line in lines:
+            number = at.get(line.position)
+            for near in all_lines[max(0, number - 1) : number + 2] if number is not None else ():
+                found[near.position] = near
+    return sorted(found.values())
 
 
 def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()) -> list[Candidate]:
@@ -119,7 +161,7 @@ def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()
         if text.strip() not in head.text:
             heads[head.at] = head
             found.setdefault(head.at, []).append(ShownLine(position, text))
-    return [Candidate(heads[place], lines) for place, lines in sorted(found.items())]
+    return [Candidate(heads[place], lines, sources.weight(heads[place])) for place, lines in sorted(found.items())]
 
 
 def merged(one: Sequence[Candidate], other: Sequence[Candidate]) -> list[Candidate]:
@@ -133,5 +175,5 @@ def merged(one: Sequence[Candidate], other: Sequence[Candidate]) -> list[Candida
         positions = {line.position for line in known.lines}
         more = [line for line in each.lines if line.position not in positions]
         if more:
-            found[each.head.at] = Candidate(known.head, sorted((*known.lines, *more)))
+            found[each.head.at] = Candidate(known.head, sorted((*known.lines, *more)), known.weight)
     return [found[place] for place in sorted(found)]

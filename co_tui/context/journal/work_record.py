@@ -1,5 +1,6 @@
 """Follow a conversation step by step: what was called, how it ended, what changed, what was concluded."""
 
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, Final, NamedTuple
@@ -14,21 +15,31 @@ from pydantic_ai.messages import (
     ToolReturnPart,
 )
 
+from co_tui.context.journal.answers import Answer, answer_of
 from co_tui.context.journal.calls import Begun, begin_call, changed_by
 from co_tui.context.journal.conclusions import concluded
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.outcomes import Ending, end_of_command, end_of_tool
 from co_tui.context.journal.shell_files import Change
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
-from co_tui.context.journal.work_state import WorkState
+from co_tui.context.journal.work_state import RESTORES, WorkState
 from co_tui.context.memory.transcript_lines import DENIED_BY_USER, NOT_ALLOWED, USER, transcript_parts
+from co_tui.context.memory.unwrap import unwrapped
 from co_tui.events.content import content_text
 from co_tui.events.stored_messages import RESTORED
 from co_tui.events.tool_wording import FAILED, INTERRUPTED
+from co_tui.late_pattern import late_pattern
 
 _REFUSALS: Final = {DENIED_BY_USER: "denied by the user", NOT_ALLOWED: "not allowed"}
 _OF_TOOL: Final = " returned"
 """How the speaker of a result ends, as `transcript_parts` names it."""
+
+
+UNDONE, RESTORED_LATER = "undone by the user", "undone later"
+"""The outcomes of edits that no longer count."""
+_UNDONE: Final = frozenset((UNDONE, RESTORED_LATER))
+_UNDO: Final = late_pattern(r"^\s*/undo\b", re.MULTILINE)
+"""How a user undoes the last edit, in some programs."""
 
 
 class Call(NamedTuple):
@@ -46,6 +57,9 @@ class Call(NamedTuple):
     """Empty when it went well."""
     error: str = ""
     """The last error line of a call that failed."""
+    answer: Answer = Answer()
+    weight: float = 1.0
+    """What a line of it counts."""
     changed: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     in_text: bool = False
@@ -116,7 +130,11 @@ class WorkRecord:
 
     def state_text(self, budget_tokens: float, gone: Collection[int]) -> str:
         """Where the work stands, within the budget; `gone` are the messages that are no longer in the request."""
-        conclusions = (step.concluded for step in reversed(self.steps) if step.concluded and step.number in gone)
+        conclusions = [
+            step.concluded
+            for step in self.steps
+            if step.concluded and step.number in gone and not any(call.outcome in _UNDONE for call in step.calls)
+        ]
         return self._state.text(budget_tokens, conclusions)
 
     def _add_reply(self, number: int, message: ModelResponse) -> None:
@@ -130,7 +148,7 @@ class WorkRecord:
             self._calls_tools = True
             begun = begin_call(part.tool_name, *_arguments(part))
             self._pending.append(_Pending(part.tool_call_id, step, len(calls), begun))
-            calls.append(Call((number, at), None, begun.head, begun.verb, read=begun.read))
+            calls.append(Call((number, at), None, begun.head, begun.verb, read=begun.read, weight=begun.weight))
         if not self._calls_tools:
             calls = self._calls_in_texts(number, parts, step)
         self._step_at[number] = len(self.steps)
@@ -145,7 +163,9 @@ class WorkRecord:
         for at, part in enumerate(parts):
             for found in calls_in_text(part.content) if isinstance(part, TextPart) else ():
                 begun = begin_call(found.tool, found.values)
-                call = Call((number, at), None, begun.head, begun.verb, read=begun.read, in_text=True)
+                call = Call(
+                    (number, at), None, begun.head, begun.verb, read=begun.read, in_text=True, weight=begun.weight
+                )
                 if found.is_answered:
                     self._in_text.append(_Pending("", step, len(calls), begun, found.is_sure))
                 else:
@@ -161,15 +181,18 @@ class WorkRecord:
         for at, part in enumerate(transcript_parts(message)):
             if part.by.endswith(_OF_TOOL) and returned:
                 self._answer((number, at), returned.pop(0), _REFUSALS.get(part.refusal, ""))
-            elif part.by == USER and self._in_text:
-                self._observe((number, at), part.text)
+            elif part.by == USER:
+                for _ in _UNDO.findall(part.text):
+                    self._undo_last()
+                if self._in_text:
+                    self._observe((number, at), part.text)
 
     def _answer(self, at: tuple[int, int], part: ToolReturnPart | RetryPromptPart, refusal: str) -> None:
         """Pair a result with the oldest call of its ID that has none: IDs are reused."""
         index = next((i for i, each in enumerate(self._pending) if each.call_id == part.tool_call_id), None)
         if index is None:
             return
-        pending, text = self._pending.pop(index), content_text(part.content)
+        pending, text = self._pending.pop(index), unwrapped(content_text(part.content))
         if refusal:
             ending = Ending(refusal)
         elif isinstance(part, RetryPromptPart):
@@ -194,6 +217,29 @@ class WorkRecord:
         kept = tuple(call for index, call in enumerate(step.calls) if index not in unsure)
         self.steps[waiting[0].step] = step._replace(calls=kept)
 
+    def _undo_last(self) -> None:
+        """The user undid the newest edit."""
+        for at in range(len(self.steps) - 1, -1, -1):
+            step = self.steps[at]
+            edits = [call for call in step.calls if call.changed and not call.outcome]
+            if edits:
+                self._state.undo(path for call in edits for path in call.changed)
+                calls = (call._replace(outcome=UNDONE) if call in edits else call for call in step.calls)
+                self.steps[at] = step._replace(calls=tuple(calls))
+                return
+
+    def _undo(self, paths: Collection[str]) -> None:
+        """A command brought files back as they were before the edits."""
+        for at, step in enumerate(self.steps):
+            if any(call.changed and not call.outcome and set(call.changed) <= set(paths) for call in step.calls):
+                calls = (
+                    call._replace(outcome=RESTORED_LATER)
+                    if call.changed and not call.outcome and set(call.changed) <= set(paths)
+                    else call
+                    for call in step.calls
+                )
+                self.steps[at] = step._replace(calls=tuple(calls))
+
     def _give_up(self) -> None:
         """No result comes any more for calls before the last reply."""
         for pending in self._pending:
@@ -212,8 +258,11 @@ class WorkRecord:
         changes: tuple[Change, ...] = changed_by(begun, ending.outcome, text)
         self._state.add(begun, ending, changes)
         changed = tuple(change.path for change in changes)
+        if begun.verb in RESTORES and not ending.outcome:
+            self._undo(changed)
         read = () if ending.outcome else begun.read
-        return call._replace(outcome=ending.outcome, error=ending.error, changed=changed, read=read)
+        answer = answer_of(begun, ending, text)
+        return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
 
     def _replace(self, pending: _Pending, change: Any) -> None:
         step = self.steps[pending.step]

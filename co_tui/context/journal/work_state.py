@@ -1,12 +1,13 @@
 """Where the work stands: files changed, what still fails, what was done; and the text that says so."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
 from posixpath import join, normpath
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
-from co_tui.context.journal.command_runs import Run
+from co_tui.context.journal.command_runs import Run, is_same_path
+from co_tui.context.journal.conclusions import strength_of
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
 from co_tui.context.journal.shell_files import Change
 from co_tui.context.measure.count import estimate_text
@@ -14,30 +15,42 @@ from co_tui.events.tool_wording import FAILED
 from co_tui.inert import one_line
 
 MOST_FAILING: Final = 12
-MOST_CONCLUSIONS: Final = 5
+MOST_CONCLUSIONS: Final = 6
+NEWEST_CONCLUSIONS: Final = 4
+"""These are stated however little they say; the others are the strongest."""
+STALE_CALLS: Final = 20
+"""After so many calls, what failed and was not tried again is no longer under way."""
+MOST_PLANNED: Final = 12
 MOST_READ: Final = 6
 MOST_DONE: Final = 12
 _KEPT_FAILING: Final = 64
 _KEPT_READ: Final = 32
 _PATH_CHARS: Final = 240
 _INDENT: Final = "    "
+PLAN: Final = "Plan: "
 FILES_CHANGED: Final = "Files changed: "
 DONE: Final = "Done: "
 STILL_FAILING: Final = "Still failing: "
+GIVEN_UP: Final = "Failed, not tried again: "
 CONCLUDED: Final = "Concluded: "
 LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
-_BETWEEN: Final = {FILES_CHANGED: ", ", DONE: "; ", FILES_READ: ", "}
+RESTORES: Final = frozenset(("git checkout", "git restore", "git stash", "undo_edit"))
+"""Programs and commands that bring files back as they were."""
+_INSTALLS: Final = frozenset(("pip", "pip3", "uv", "npm", "pnpm", "yarn", "apt", "apt-get", "cargo", "brew", "gem"))
+_MISSING: Final = re.compile(r"(?:No module named|Cannot find module|No package|command not found:?)\s+['\"]?([\w-]+)")
+_BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", DONE: "; ", FILES_READ: ", "}
 """Sections on one line, and what is between their names."""
-_WEIGHTS: Final = {FILES_CHANGED: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
+_WEIGHTS: Final = {PLAN: 4, FILES_CHANGED: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
 """How many blocks of a section are chosen for one of another."""
-_FIRST_TURN: Final = {LAST_GOOD: 3, FILES_READ: 4}
+_FIRST_TURN: Final = {GIVEN_UP: 2, LAST_GOOD: 3, FILES_READ: 4}
 _HEADING_TOKENS: Final = 8
 
 
 class _Changed(NamedTuple):
     times: int = 0
     is_removed: bool = False
+    is_restored: bool = False
 
 
 class _Failing(NamedTuple):
@@ -46,6 +59,10 @@ class _Failing(NamedTuple):
     ending: Ending
     looks: bool
     """Whether it only looked for something."""
+    at: int
+    """How many calls had ended before."""
+    is_over: bool = False
+    """Whether it no longer matters, as far as can be seen: it was given up, or something else helped."""
 
 
 class WorkState:
@@ -57,16 +74,41 @@ class WorkState:
         self._done: dict[str, int] = {}
         self._read: dict[str, None] = {}
         self._last_good = ""
+        self._plan: tuple[str, ...] = ()
+        self._calls = 0
 
     def add(self, begun: Begun, ending: Ending, changes: Sequence[Change]) -> None:
         """A call ended."""
+        self._calls += 1
+        self._plan = begun.plan or self._plan
+        removed = [change.path for change in changes if change.is_removed and not ending.outcome]
+        self._failing = [
+            each._replace(is_over=each.is_over or self._is_over(each, begun, ending))
+            for each in self._failing
+            if not any(is_same_path(path, target) for path in removed for target in each.run.targets)
+        ]
         for change in changes:
             before = self._changed.pop(change.path, _Changed())
-            self._changed[change.path] = _Changed(before.times + 1, change.is_removed)
+            self._changed[change.path] = _Changed(before.times + 1, change.is_removed, begun.verb in RESTORES)
         if ending.outcome.startswith(FAILED) or ending.outcome == PRINTED_AN_ERROR:
             self._fail(begun, ending)
         elif not ending.outcome:
             self._go_well(begun, changes)
+
+    def undo(self, paths: Iterable[str]) -> None:
+        """The user undid an edit of these files."""
+        for path in paths:
+            if (known := self._changed.pop(path, None)) is not None and known.times > 1:
+                self._changed[path] = known._replace(times=known.times - 1)
+
+    def _is_over(self, failed: _Failing, begun: Begun, ending: Ending) -> bool:
+        """Whether a failure no longer matters: long ago, or a search that later found what it looked for elsewhere."""
+        if ending.outcome:
+            return False
+        found_elsewhere = failed.looks and begun.reads
+        missing = _MISSING.search(failed.ending.error)
+        is_there_now = missing is not None and begun.verb in _INSTALLS and missing[1] in begun.head
+        return found_elsewhere or is_there_now or self._calls - failed.at > STALE_CALLS
 
     def restore(self, folder: str, as_before: Iterable[str], changed: Iterable[str]) -> None:
         """The user restored files of a folder: some are as before all changes, others are changed."""
@@ -83,7 +125,7 @@ class WorkState:
             for each in self._failing
             if not _is_same(each.head, head) and not (run.covers(each.run) and each.run.covers(run))
         ][-_KEPT_FAILING + 1 :]
-        self._failing.append(_Failing(run, head, ending, begun.reads))
+        self._failing.append(_Failing(run, head, ending, begun.reads, self._calls))
 
     def _go_well(self, begun: Begun, changes: Sequence[Change]) -> None:
         runs = [*begun.runs, *(Run(EDIT, (change.path,)) for change in changes)]
@@ -102,14 +144,15 @@ class WorkState:
         for path in list(self._read)[:-_KEPT_READ]:
             del self._read[path]
 
-    def text(self, budget_tokens: float, conclusions: Iterable[str]) -> str:
-        """The state in lines, within the budget; `conclusions` are the newest first."""
-        newest = islice(dict.fromkeys(conclusions), MOST_CONCLUSIONS)
+    def text(self, budget_tokens: float, conclusions: Sequence[str]) -> str:
+        """The state in lines, within the budget; `conclusions` are all there are, in order."""
         sections = {
+            PLAN: [[step] for step in self._plan[:MOST_PLANNED]],
             FILES_CHANGED: [[_counted(path, *of)] for path, of in reversed(self._changed.items())],
             DONE: [[_counted(head, times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
-            STILL_FAILING: [_failing_lines(each) for each in self._worst()],
-            CONCLUDED: [[f"{CONCLUDED}{each}"] for each in newest],
+            STILL_FAILING: [_failing_lines(each) for each in self._worst() if not each.is_over],
+            CONCLUDED: [[f"{CONCLUDED}{each}"] for each in _telling(conclusions)],
+            GIVEN_UP: [_failing_lines(each) for each in self._worst() if each.is_over],
             LAST_GOOD: [[f"{LAST_GOOD}{self._last_good}"]] if self._last_good else [],
             FILES_READ: [[path] for path in list(reversed(self._read))[:MOST_READ]],
         }
@@ -131,14 +174,15 @@ def _is_same(one: str, other: str) -> bool:
     return one == other and "…" not in one
 
 
-def _counted(name: str, count: int, is_removed: bool = False) -> str:
-    notes = [*([f"×{count}"] if count > 1 else ()), *(["removed"] if is_removed else ())]
+def _counted(name: str, count: int, is_removed: bool = False, is_restored: bool = False) -> str:
+    how = ["removed"] if is_removed else ["as before"] if is_restored else []
+    notes = [*([f"×{count}"] if count > 1 else ()), *how]
     shown = one_line(name, _PATH_CHARS)
     return f"{shown} ({', '.join(notes)})" if notes else shown
 
 
 def _failing_lines(failing: _Failing) -> list[str]:
-    lines = [f"{STILL_FAILING}{failing.head} → {failing.ending.outcome}"]
+    lines = [f"{GIVEN_UP if failing.is_over else STILL_FAILING}{failing.head} → {failing.ending.outcome}"]
     return [*lines, *(f"{_INDENT}{line}" for line in failing.ending[1:] if line)]
 
 
@@ -171,3 +215,11 @@ def _lines(kind: str, blocks: list[list[str]], total: int) -> list[str]:
         return [f"{kind}{listed}{f' and {more} more' if more and kind != FILES_READ else ''}"]
     newest_last = reversed(blocks) if kind == CONCLUDED else blocks
     return [line for block in newest_last for line in block]
+
+
+def _telling(conclusions: Sequence[str]) -> list[str]:
+    """The newest conclusions, and the strongest of the others; the newest first."""
+    each_once = list(dict.fromkeys(reversed(conclusions)))
+    newest, others = each_once[:NEWEST_CONCLUSIONS], each_once[NEWEST_CONCLUSIONS:]
+    strongest = sorted(others, key=strength_of, reverse=True)[: MOST_CONCLUSIONS - len(newest)]
+    return [*newest, *(each for each in others if each in strongest)]

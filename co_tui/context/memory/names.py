@@ -70,14 +70,16 @@ _Inner = Sequence[tuple[str, Kind]]
 def _runs(text: str) -> Iterator[tuple[str, Kind, _Inner, int]]:
     """The names of a text, each with those inside it and where it starts."""
     for match in _RUN.finditer(text):
-        characters = match[1]
+        characters, start = match[1], match.start(1)
         if characters is None or len(characters) > MOST_RUN_CHARS:
             continue
+        if start and text[start - 1] == "\\":  # the letter of an escaped line break or tab belongs to no name
+            characters = characters[1:]
         name, kind, inner = _read_run(characters)
         if kind is not None:
-            yield name, kind, inner, match.start(1)
-        elif name and _is_within_sentence(text, match.start(1)):
-            yield name, Kind.OTHER, inner, match.start(1)
+            yield name, kind, inner, start
+        elif name and _is_within_sentence(text, start):
+            yield name, Kind.OTHER, inner, start
 
 
 @lru_cache(maxsize=4_096)

@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from co_tui.context.memory.unwrap import edit_in, unwrapped, with_edits_marked
 from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
 from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES
@@ -68,7 +69,7 @@ def transcript_parts(message: ModelMessage) -> Iterator[TranscriptPart]:
     if isinstance(message, ModelResponse):
         for part in message.parts:
             if isinstance(part, TextPart):
-                yield TranscriptPart(MODEL, part.content)
+                yield TranscriptPart(MODEL, with_edits_marked(part.content))
             elif isinstance(part, ToolCallPart):
                 yield TranscriptPart(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), part.tool_call_id)
         return
@@ -89,7 +90,7 @@ def _requested(message: ModelRequest, not_said: str) -> Iterator[TranscriptPart]
                 for name, text in attached_texts(part.content)
             )
         elif isinstance(part, ToolReturnPart | RetryPromptPart):
-            by, text = f"{_name(part.tool_name or 'a check')} returned", content_text(part.content)
+            by, text = f"{_name(part.tool_name or 'a check')} returned", unwrapped(content_text(part.content))
             yield TranscriptPart(by, text, part.tool_call_id, _refusal(part, text))
 
 
@@ -106,11 +107,12 @@ def _name(name: str) -> str:
 
 
 def arguments_text(call: ToolCallPart) -> str:
-    """The argument values of a call on separate lines, texts as they are."""
+    """The argument values of a call on separate lines, texts as they are, an edit as what it changes."""
     try:
-        values = call.args_as_dict().values()
+        arguments = call.args_as_dict()
     except (ValueError, AssertionError):
         return content_text(call.args)
+    values = edit_in(arguments) or arguments.values()
     return "\n".join(value if isinstance(value, str) else content_text(value) for value in values)
 
 

@@ -91,6 +91,11 @@ def outcome_of(step: Step) -> Outcome:
     return Outcome(False)
 
 
+def only_looks(step: Step) -> bool:
+    """Whether a step only looked for something: that it found nothing is not work that fails."""
+    return bool(step.command) and set(_programs(bare_command(step.command))) <= _SHOWS
+
+
 def _exit_code(result: str) -> int | None:
     found = None
     ends = result if len(result) <= 2 * END_CHARS else f"{result[:END_CHARS]}\n{result[-END_CHARS:]}"

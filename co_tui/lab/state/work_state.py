@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 
 from co_tui.lab.message_text import message_text, part_text
-from co_tui.lab.state.outcomes import bare_command, outcome_of
+from co_tui.lab.state.outcomes import bare_command, only_looks, outcome_of
 from co_tui.lab.state.shell_changes import changed_files, patched_files
 from co_tui.lab.state.steps import SEARCH, Step, StepReader
 
@@ -34,6 +34,9 @@ FEWEST_WORDS: Final = 5
 
 NEWEST: Final = 5
 """So many failing commands and conclusions count; of changed files, all."""
+GIVEN_UP_STEPS: Final = 30
+"""After so many steps, what failed and was not run again is no longer under way."""
+_FILE_WORD: Final = re.compile(r"[\w./-]*[\w-]\.[A-Za-z]\w{0,4}(?![\w.])")
 HEAD_CHARS: Final = 40
 ERROR_CHARS: Final = 80
 """A line counts as stated if it begins with this much of the original."""
@@ -81,13 +84,29 @@ class _Fact:
         """A text without any of these has too few."""
 
 
+class _Failed(NamedTuple):
+    """A call that failed: by what a text may refer to it, and when it no longer matters."""
+
+    head: _Fact
+    error: _Fact
+    step: int
+    program: str
+    files: frozenset[str]
+    """The names of the files it was run on."""
+
+    def is_mended_by(self, program: str, files: frozenset[str]) -> bool:
+        """Whether a call that went well ran the same on the same file."""
+        return bool(self.files & files) and program == self.program
+
+
 class WorkState:
     """The state of the work of a growing conversation."""
 
     def __init__(self) -> None:
         self._steps = StepReader()
         self._files: dict[str, _Fact] = {}
-        self._failing: dict[str, tuple[_Fact, _Fact]] = {}
+        self._failing: dict[str, _Failed] = {}
+        self._taken = 0
         self._conclusions: list[_Fact] = []
         self._open_file = ""
         self._texts: dict[int, _Text] = {}
@@ -108,7 +127,9 @@ class WorkState:
     def stated_in(self, request: Sequence[ModelMessage]) -> Stated:
         """What a request states of the work so far."""
         texts = {id(message): self._text_of(message) for message in reversed(request)}
-        failing = list(self._failing.values())[-NEWEST:]
+        failing = [
+            (each.head, each.error) for each in self._failing.values() if self._taken - each.step <= GIVEN_UP_STEPS
+        ][-NEWEST:]
 
         def is_stated(fact: _Fact) -> bool:
             if self._found_in.get(fact) in texts:
@@ -138,8 +159,20 @@ class WorkState:
         failed, error = outcome_of(step)
         key, head = _key_and_head(step)
         self._failing.pop(key, None)
-        if failed and head and error:
-            self._failing[key] = (_Fact("line", head), _Fact("line", error[:ERROR_CHARS].rstrip()))
+        self._taken += 1
+        program, files = _ran(step)
+        if failed and head and error and not only_looks(step):
+            facts = _Fact("line", head), _Fact("line", error[:ERROR_CHARS].rstrip())
+            self._failing[key] = _Failed(*facts, self._taken, program, files)
+        elif not failed:
+            removes = program == "rm"
+            over = [
+                key
+                for key, each in self._failing.items()
+                if each.is_mended_by(program, files) or (removes and each.files & files)
+            ]
+            for each in over:
+                del self._failing[each]
         for path in self._changed(step, failed=failed):
             self._change(path)
         if opened := _OPEN_FILE.search(step.result):
@@ -232,6 +265,16 @@ def tail_of(path: str) -> str:
 
 def _path_pattern(tail: str) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w.-]){re.escape(tail)}(?![\w/-]|\.\w)")
+
+
+def _ran(step: Step) -> tuple[str, frozenset[str]]:
+    """The program or tool of a step, and the names of the files it was run on."""
+    command = bare_command(step.command).split("\n", 1)[0]
+    text = command or " ".join(
+        value for name, value in step.arguments.items() if _PATH.search(name) and isinstance(value, str)
+    )
+    names = frozenset(word.rpartition("/")[2] for word in _FILE_WORD.findall(text))
+    return (command.split()[0] if command else "edit" if _EDITS.search(step.tool) else step.tool), names
 
 
 def _key_and_head(step: Step) -> tuple[str, str]:

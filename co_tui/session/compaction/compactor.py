@@ -117,7 +117,11 @@ class Compactor:
                 return False
             case Move.COMPACT:
                 assert plan is not None
-                compaction = planned(on, measured, plan)
+                compaction = planned(on, measured, plan, blocks=not _is_written_at_once(on))
+                await self._run_blocking(lambda: _ready(compaction))
+            case Move.WAIT if plan is not None and _is_written_at_once(on):
+                await self.discard("the request could not wait for it")
+                compaction = planned(on, measured, plan, blocks=False)
                 await self._run_blocking(lambda: _ready(compaction))
             case Move.WAIT:
                 await self._wait(history, measured)
@@ -324,6 +328,12 @@ async def _requested(
     if trigger is Trigger.MANUAL and not await may_free(compaction, measured):
         raise CompactionRefused(f"Nothing to compact: {NOT_SMALLER}.")
     return compaction
+
+
+def _is_written_at_once(on: Compactable) -> bool:
+    """Whether a request need not wait: a journal is written by code in a moment, and no one is asked about it."""
+    policy = on.history.policy
+    return bool(policy.compacted_share) and not (policy.asks_first or policy.reviews_summaries or on.hooks.entries)
 
 
 async def _ready(compaction: Compaction) -> Compaction:

@@ -121,6 +121,9 @@ async def summary_request(job: Job, history: GovernedHistory, carried: str) -> S
     )
     request.background = one_line(history.scaffold.instructions, BACKGROUND_CHARS)
     request.focus, request.bill = job.focus, job.bill
+    if request.journal is not None:
+        request.journal = request.journal._replace(focus=job.focus)
+    request.cannot_wait = job.plan.waits and not job.blocks
     return request
 
 

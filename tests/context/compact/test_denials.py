@@ -62,13 +62,13 @@ def test_a_call_id_used_again_belongs_to_the_latest_call() -> None:
     history = [*step("run_command", {"command": "first_one"}, "ok", "success"), *step("run_command", COMMAND, WHY)]
     assert user_messages_in(history).said == ("denied `rm -rf build_dir`: keep it",)
     told = summarise_offline(history, 300, user_words=False).text.splitlines()
-    assert told == ["- $ first_one", "- $ rm -rf build_dir → denied by the user"]
+    assert told == ["- $ first_one", "    → ok", "- $ rm -rf build_dir → denied by the user"]
 
 
 def test_long_reasons_are_clipped_and_many_are_counted() -> None:
     history = [part for n in range(200) for part in step("run_command", COMMAND, f"{WHY} {n} " + "because " * 200)]
     words = user_messages_in(history)
-    assert all(len(line) < QUOTE_CHARS + 40 and line.endswith("more characters]") for line in words.said)
+    assert all(len(line) < QUOTE_CHARS + 40 and "more characters…] because" in line for line in words.said)
     kept = fitting(words, 1_000)
     assert 0 < len(kept.said) < 10 and len(kept.said) + kept.unsaid == 200
 

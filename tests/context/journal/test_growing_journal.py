@@ -103,7 +103,7 @@ def test_a_first_journal_leaves_room_to_grow() -> None:
 def test_older_passages_fade_before_older_entries() -> None:
     whole, less, least = (
         [entry for entry in rewritten(task_for(steps(0, 40)), budget, "").entries if entry.head.kind is Kind.CALL]
-        for budget in (20_000, 2_000, 500)
+        for budget in (20_000, 2_000, 700)
     )
     assert len(whole) == 40 and all(len(entry.lines) == 6 for entry in whole)
     assert len(less) == 40 and sum(len(entry.lines) for entry in less) < 6 * 40 / 2, "passages went first"

@@ -32,7 +32,6 @@ def test_a_result_stands_under_its_call_with_how_it_ended() -> None:
         "- $ pytest -q tests → failed (exit 1)",
         "    E   ValueError: bad price_table",
         "    FAILED tests/test_a.py::test_total",
-        "    › [exit code: 1]",
         "- edit(path: src/price.py)",
         "    Replaced fill_prices in src/price.py",
         "assistant: The price_table was empty; it is filled now.",
@@ -44,9 +43,9 @@ def test_results_of_calls_made_together_stand_each_under_its_own() -> None:
     both = [type(one[n])(parts=[*one[n].parts, *two[n].parts]) for n in range(2)]  # type: ignore[list-item]
     assert told(*both).splitlines() == [
         "- $ cat one.txt",
-        "    the first_word of one",
+        "    → the first_word of one",
         "- $ cat two.txt",
-        "    the second_word of two",
+        "    → the second_word of two",
     ]
 
 
@@ -110,13 +109,13 @@ def test_json_is_shown_by_its_records() -> None:
 def test_what_says_nothing_is_left_out() -> None:
     output = "<returncode>0</returncode>\n<output>\n{\n-----\n  ^^^^\nthe one_line that says something\n}\n</output>"
     lines = told(*ran("cat a.json", output)).splitlines()
-    assert lines[:2] == ["- $ cat a.json", "    the one_line that says something"]
+    assert lines[:2] == ["- $ cat a.json", "    → the one_line that says something"]
     assert not [line for line in lines[1:] if line.strip() != "…" and "also:" not in line and is_single_word(line)]
 
 
 def test_colours_and_control_characters_do_not_come_along() -> None:
     text = told(*ran("make", "\x1b[31mthe red_word is here\x1b[0m\x07\u202e and more\x1b]0;title\x07"))
-    assert "    the red_word is here and more" in text.splitlines()
+    assert "    → the red_word is here and more" in text.splitlines()
     assert not any(mark in text for mark in ("\x1b", "\x07", "\u202e"))
 
 
@@ -150,7 +149,6 @@ def test_chinese_is_told_like_any_language() -> None:
         "user: 请修复 src/主.py 里的错误",
         "- $ python src/主.py → failed (exit 1)",
         "    错误：找不到 配置_文件",
-        "    › [exit code: 1]",
         "assistant: 我们决定租车，因为 配置_文件 不存在。",
     ]
 
@@ -165,7 +163,7 @@ def test_calls_written_in_the_text_have_their_results_under_them() -> None:
     lines = told(*talk).splitlines()
     assert lines[0] == "user: mend the price_table"
     head = lines.index("- $ grep -n price_table src/a.py")
-    assert lines[head + 1] == "    12: price_table = {}"
+    assert lines[head + 1] == "    → 12: price_table = {}"
     assert lines[-1] == "assistant: The price_table is empty because load_prices is never called."
     assert not [line for line in lines[1:] if line.startswith("user:")], "what a tool printed is not the user's"
 

@@ -154,3 +154,57 @@ def test_files_that_the_user_restored_are_no_longer_changed() -> None:
         parts=[UserPromptPart("again")], metadata={RESTORED: {**about, "as_before": [], "changed": ["a.py"]}}
     )
     assert record(*edits, note, undone).state_text(1_000, ALL).splitlines()[0] == "Files changed: a.py, c.py"
+
+
+def test_what_was_given_up_is_not_still_failing() -> None:
+    failing = (call("bash", command="python old_way.py"), result("ValueError: no\n[exit code: 1]"))
+    others = [each for n in range(30) for each in (call("bash", command=f"make part_{n}"), result("ok"))]
+    assert "Still failing: $ python old_way.py" in record(*failing).state_text(400, ALL)
+    later = record(*failing, *others).state_text(400, ALL)
+    assert "Still failing" not in later and "Failed, not tried again: $ python old_way.py" in later
+
+
+def test_a_failure_is_over_when_its_file_is_gone_or_what_it_lacked_is_installed() -> None:
+    failing = (
+        call("bash", command="python try.py"),
+        result("ModuleNotFoundError: No module named 'simplejson'\n[exit code: 1]"),
+    )
+    gone = record(*failing, call("bash", command="rm try.py"), result("")).state_text(400, ALL)
+    assert "try.py → failed" not in gone
+    installed = record(*failing, call("bash", command="pip install simplejson"), result("Successfully installed"))
+    assert "Still failing" not in installed.state_text(400, ALL)
+
+
+def test_a_search_that_found_nothing_is_no_failure_through_xargs() -> None:
+    work = record(call("bash", command="find . | xargs grep nothing"), result("[exit code: 1]"))
+    assert "failing" not in work.state_text(400, ALL)
+
+
+def test_findings_stay_before_chatter() -> None:
+    finding = "The bug is that `name` is the full path of the file."
+    talk = [ModelResponse(parts=[TextPart(finding)])]
+    talk += [ModelResponse(parts=[TextPart(f"I see, part {n} of them is listed there.")]) for n in range(30)]
+    state = record(*talk).state_text(400, ALL)
+    assert f"Concluded: {finding}" in state and "part 29 of them" in state and "part 3 of them" not in state
+
+
+def test_the_plan_is_stated_as_it_is_now() -> None:
+    def plan(*statuses: str) -> ModelResponse:
+        names = ("find the cause", "mend it")
+        return call("TodoWrite", todos=[{"content": n, "status": s} for n, s in zip(names, statuses, strict=True)])
+
+    work = record(plan("in_progress", "pending"), result("ok"), plan("completed", "in_progress"), result("ok"))
+    assert work.state_text(400, ALL).startswith("Plan: find the cause (done); mend it (under way)")
+
+
+def test_an_edit_that_the_user_undid_says_so_and_no_longer_counts() -> None:
+    reply = "shop.py\n<<<<<<< SEARCH\na = 1\n=======\na = 2\n>>>>>>> REPLACE\n\nThe sum is right now because a is 2."
+    work = record(ModelResponse(parts=[TextPart(reply)]), said("/undo"), said("try again"))
+    assert work.calls_of(0)[0].outcome == "undone by the user"
+    assert "shop.py" not in work.state_text(400, ALL) and "The sum is right" not in work.state_text(400, ALL)
+
+
+def test_an_edit_that_git_took_back_says_so() -> None:
+    edit = (call("edit", path="shop.py", old_string="a", new_string="b"), result("Edited."))
+    work = record(*edit, call("bash", command="git checkout -- shop.py"), result(""))
+    assert work.calls_of(0)[0].outcome == "undone later" and "shop.py (×2, as before)" in work.state_text(400, ALL)

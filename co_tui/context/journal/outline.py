@@ -1,0 +1,35 @@
+"""The outline of a file: how long it is, and what it defines."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from co_tui.inert import one_line
+from co_tui.late_pattern import late_pattern
+
+OUTLINE_CHARS: Final = 110
+FEWEST_OUTLINED: Final = 12
+"""Lines of a file; a shorter one needs no outline."""
+_DEFINES: Final = late_pattern(
+    r"^\s*(?:\d+[:|\t-]?\s*)?"  # the number of a line
+    r"(?:(?:export|default|public|private|protected|static|abstract|async|pub(?:\([a-z]+\))?|final|override)\s+)*"
+    r"(?:(?:def|class|function\*?|func(?:\s+\([^)]*\))?|fn|struct|enum|trait|interface|impl|module|namespace|type"
+    r"|object|record)\s+([A-Za-z_$][\w$.]*)"
+    r"|(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\([^)]*\)|\w+)\s*=>)"
+    r"|^(#{1,4} .+)$"
+)
+"""A definition or a heading."""
+
+
+def outline_of(lines: Sequence[str]) -> str:
+    """How long a file is, and the definitions or headings seen in it; empty without any."""
+    if len(lines) < FEWEST_OUTLINED:
+        return ""
+    matches = (found for line in lines if (found := _DEFINES.match(line)))
+    names = dict.fromkeys((found[1] or found[2] or found[3] or "").lstrip("# ").strip() for found in matches)
+    return f"{len(lines)} lines: {one_line(', '.join(names), OUTLINE_CHARS)}" if names else ""
+
+
+def written_outline(text: str) -> str:
+    """The same of a text that is written; its length, if it defines nothing."""
+    lines = text.splitlines()
+    return outline_of(lines) or (f"{len(lines)} lines" if len(lines) >= FEWEST_OUTLINED else "")

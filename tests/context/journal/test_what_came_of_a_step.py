@@ -1,0 +1,106 @@
+"""Entries say what came of a step: short results, edits, outlines, folds that name files."""
+
+import json
+from typing import Any
+
+import pytest
+from pydantic_ai.messages import ModelMessage
+
+from co_tui.context.compact.offline_summary import summarise_offline
+from co_tui.context.journal.journal import rewritten
+from tests.support.journal_talks import answer, called, prompt, ran, task_for
+
+MODULE = "\n".join(("import os", "class PriceTable:", *(f"    def price_{n}(self): ..." for n in range(20))))
+NOISE = "\n".join(f"noise word {n} again" for n in range(40))
+
+
+def told(*messages: ModelMessage, budget: int = 400) -> list[str]:
+    return summarise_offline(messages, budget, user_words=False).text.splitlines()
+
+
+def test_a_result_of_a_few_words_is_under_its_call() -> None:
+    lines = told(*called("get_flight_status", "delayed", flight="HAT028"), *called("get_flight_status", "on time"))
+    assert lines == ["- get_flight_status(flight: HAT028)", "    → delayed", "- get_flight_status()", "    → on time"]
+
+
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        {"output": "first_row ok\nsecond_row bad", "metadata": {"exit_code": 0, "duration_seconds": 0.1}},
+        {"stdout": "first_row ok\nsecond_row bad", "stderr": "", "interrupted": False, "isImage": False},
+        [{"type": "text", "text": "first_row ok\nsecond_row bad"}],
+    ],
+)
+def test_a_result_wrapped_in_json_is_unwrapped(wrapped: Any) -> None:
+    lines = told(*ran("make rows", json.dumps(wrapped)))
+    assert lines == ["- $ make rows", "    first_row ok", "    second_row bad"]
+
+
+def test_an_exit_code_within_the_envelope_is_how_the_command_ended() -> None:
+    lines = told(*ran("make rows", json.dumps({"output": "the first_row is bad", "metadata": {"exit_code": 2}})))
+    assert lines[0] == "- $ make rows → failed (exit 2)"
+
+
+def test_data_in_json_is_no_envelope() -> None:
+    record = json.dumps({"reservation_id": "JG7FMM", "status": "active", "origin": "MCO"})
+    assert record in "\n".join(told(*called("get_reservation", record)))
+
+
+def test_an_edit_shows_what_was_replaced_by_what() -> None:
+    old = "def total(self):\n    price_sum = 0\n    return price_sum"
+    new = "def total(self):\n    price_sum = self.base_price\n    return price_sum"
+    edit = called("edit", "Edited.", path="shop.py", old_string=old, new_string=new)
+    assert told(*edit)[:5] == [
+        "- edit(path: shop.py)",
+        "     def total(self):",
+        "    -    price_sum = 0",
+        "    +    price_sum = self.base_price",
+        "         return price_sum",
+    ]
+
+
+def test_edit_blocks_of_a_reply_show_what_was_replaced_by_what() -> None:
+    block = "shop.py\n<<<<<<< SEARCH\nprice_sum = 0\n=======\nprice_sum = base_price\n>>>>>>> REPLACE"
+    lines = "\n".join(told(answer(f"The sum begins with the base.\n\n{block}")))
+    assert "-price_sum = 0" in lines and "+price_sum = base_price" in lines and "<<<<" not in lines
+
+
+def test_a_file_that_was_read_leaves_its_outline_when_there_is_no_room_for_lines() -> None:
+    read = [message for n in range(12) for message in ran(f"cat shop_{n}.py", MODULE.replace("price_", f"p{n}_"))]
+    lines = told(*read, budget=300)
+    assert any(line.startswith("    → 22 lines: PriceTable, p") for line in lines), lines
+
+
+def test_steps_that_are_folded_name_their_files_and_how_they_ended() -> None:
+    talk = [message for n in range(40) for message in ran(f"cat part_{n}.py", f"row_{n} of it\n{NOISE}")]
+    failing = [message for _ in range(3) for message in ran("python check.py", f"{NOISE}\n[exit code: 1]")]
+    text = rewritten(task_for([*talk[:10], *failing, *talk[10:]]), 300, "").text
+    folds = [line for line in text.splitlines() if line.startswith("(")]
+    assert any("cat ×" in fold and "part_0.py part_1.py …" in fold for fold in folds), folds
+
+
+def test_passages_have_two_lines_or_more() -> None:
+    output = "\n".join(f"price_{n} of {n}\nfiller words here" if n % 9 == 0 else "filler words here" for n in range(90))
+    lines = told(*ran("make report", output), budget=200)[1:]
+    inner = "\n".join(line.strip() for line in lines if not line.strip().startswith("also:")).split("…")
+    passages = [piece.strip().splitlines() for piece in inner if piece.strip()]
+    assert passages and all(len(passage) > 1 for passage in passages), passages
+
+
+def test_progress_bars_and_envelopes_are_left_out() -> None:
+    envelope = "Chunk ID: 1a\nWall time: 0.1 seconds\nProcess exited with code 0\nOutput:"
+    output = f"{envelope}\n 50% |#####     | 5/10\nthe price_list is built"
+    assert told(*ran("make", output)) == ["- $ make", "    → the price_list is built"]
+
+
+def test_a_focus_gets_the_room() -> None:
+    talk = [message for n in range(30) for message in ran(f"cat part_{n}.py", f"row_{n} of it\nanother row_{n}x here")]
+    about = ran("cat billing.py", "the invoice_total is wrong\nits refund_rate is 2")
+    task = task_for([*about, *talk])
+    assert "invoice_total is wrong" not in rewritten(task, 400, "").text
+    assert "the invoice_total is wrong" in rewritten(task._replace(focus="keep all about invoices"), 400, "").text
+
+
+def test_a_plan_is_no_entry() -> None:
+    todo = {"todos": [{"content": "mend the price_table", "status": "completed"}]}
+    assert told(prompt("go on"), *called("TodoWrite", "Todos have been modified.", **todo)) == ["user: go on"]
