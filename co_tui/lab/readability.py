@@ -12,7 +12,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.lab.message_text import message_text, said_blocks
 
-_QUOTES, _BULLETS = "›>|", "-*•"
+_QUOTES, _BULLETS, _EDITS = "›>|→", "-*•", "-+"
 _QUOTE: Final = re.compile(rf"^(?:[{_QUOTES}]\s)+")
 _BULLET: Final = re.compile(rf"^(?:[{_BULLETS}]\s)+")
 _WORD: Final = re.compile(r"[^\W_]")
@@ -28,6 +28,8 @@ _LABELLED_NAMES: Final = re.compile(r"\b(?:also|named|also named)\b[^:]{0,20}:",
 _LABEL: Final = re.compile(r"^\W*(?:\[[^\]]*\]|[\w ,'’-]{1,40}:)\s*")
 FEWEST_NAMES: Final = 4
 MOST_WORDS_OF_A_NAME: Final = 2
+CAME: Final = "→"
+"""Before what came of a call."""
 LONG_LINE_CHARS: Final = 160
 """Pieces of longer lines may stand on lines of their own."""
 
@@ -49,6 +51,14 @@ class Readability(NamedTuple):
     """Lines that say that a summary follows."""
     characters: int = 0
     list_characters: int = 0
+    heads: int = 0
+    """Lines with a bullet that begin an entry about a call."""
+    bare_heads: int = 0
+    """Those without anything that came of it, on the line or under it."""
+    passages: int = 0
+    """Runs of original lines under such a line."""
+    short_passages: int = 0
+    """Those of one line."""
 
     def plus(self, other: "Readability") -> "Readability":
         return Readability(*map(sum, zip(self, other, strict=True)))
@@ -139,6 +149,10 @@ class _Line(NamedTuple):
     is_near: bool
     """Whether it follows the line before it in the conversation, too."""
 
+    @property
+    def says_what_came(self) -> bool:
+        return self.shown.lstrip().startswith(CAME)
+
 
 def _lines_of(block: str, originals: Originals) -> Iterator[_Line]:
     last, after_gap = "", False
@@ -148,7 +162,9 @@ def _lines_of(block: str, originals: Originals) -> Iterator[_Line]:
             after_gap = True
         elif _has_word(bare):
             is_said = originals.is_said(bare)
-            begins = not is_said or (_unquoted(line) != bare and not originals.is_said(_unquoted(line)))
+            if not is_said and bare[:1] in _EDITS and originals.is_said(edited := bare[1:].strip()):
+                bare, is_said = edited, True
+            begins = not is_said or (line[:1] in _BULLETS and not originals.is_said(_unquoted(line)))
             is_near = bool(last) and originals.are_neighbours(last, bare)
             yield _Line(line, bare, is_said, begins, after_gap, is_near)
             last, after_gap = bare, False
@@ -170,8 +186,26 @@ def _read(block: str, originals: Originals) -> tuple[Readability, tuple[str, ...
         headers=sum(_is_header(line.shown, is_first=line is lines[0]) for line in new),
         characters=len(block),
         list_characters=sum(len(line.shown) for line in new if _is_list(line.shown)),
+        **_of_entries(lines),
     )
     return counts, tuple(line.bare for line in lines if line.is_said)
+
+
+def _of_entries(lines: Sequence[_Line]) -> dict[str, int]:
+    """How many entries and passages there are, and how many of them say little."""
+    heads = bare_heads = 0
+    passages: list[int] = []
+    for line, after in zip(lines, [*lines[1:], None], strict=True):
+        is_head = line.begins and line.shown.startswith("- ")
+        heads += is_head
+        has_result = after is not None and (not after.begins or after.says_what_came)
+        bare_heads += is_head and CAME not in line.shown and not has_result
+        if line.is_said and not line.begins and not line.says_what_came:
+            if passages and line.is_near and not line.after_gap:
+                passages[-1] += 1
+            else:
+                passages.append(1)
+    return {"heads": heads, "bare_heads": bare_heads, "passages": len(passages), "short_passages": passages.count(1)}
 
 
 def _unquoted(line: str) -> str:

@@ -91,6 +91,10 @@ class Tally:
     headers: int = 0
     replacement_characters: int = 0
     list_characters: int = 0
+    heads: int = 0
+    bare_heads: int = 0
+    passages: int = 0
+    short_passages: int = 0
     summaries: int = 0
     """Including those that were not used."""
     summary_input_tokens: int = 0
@@ -151,6 +155,10 @@ class Tally:
         self.headers += read.headers
         self.replacement_characters += read.characters
         self.list_characters += read.list_characters
+        self.heads += read.heads
+        self.bare_heads += read.bare_heads
+        self.passages += read.passages
+        self.short_passages += read.short_passages
 
     def shares(self) -> dict[str, float]:
         """The figures that can be compared between sets of conversations."""
@@ -172,6 +180,8 @@ class Tally:
             "repeated_share": _share(self.repeated_lines, self.lines, 0.0),
             "headers_per_request": _share(self.headers, self.replaced_requests, 0.0),
             "lists_share": _share(self.list_characters, self.replacement_characters, 0.0),
+            "bare_heads_share": _share(self.bare_heads, self.heads, 0.0),
+            "short_passages_share": _share(self.short_passages, self.passages, 0.0),
         }
 
 

@@ -98,3 +98,14 @@ def test_lists_of_bare_names_are_counted_by_characters(originals: Originals) -> 
     assert read(originals, names).list_characters == len(names)
     assert read(originals, listed, prose).list_characters == len(listed)
     assert read(originals, "one, two, three", prose).list_characters == 0
+
+
+def test_a_call_without_a_result_and_a_passage_of_one_line_are_counted(originals: Originals) -> None:
+    counts = read(originals, "- read(a)", "- read(b)", f"    {CODE[0]}", f"    {CODE[1]}", "    …", f"    {CODE[4]}")
+    assert (counts.heads, counts.bare_heads, counts.passages, counts.short_passages) == (2, 1, 2, 1)
+    assert read(originals, "- read(a)", "    → 12 lines", "- run(b) → failed").bare_heads == 0
+
+
+def test_the_lines_of_an_edit_are_originals(originals: Originals) -> None:
+    counts = read(originals, "- edit(a)", f"    -{CODE[0]}", f"    +{CODE[1]}")
+    assert (counts.bare_heads, counts.passages, counts.short_passages) == (0, 1, 0)

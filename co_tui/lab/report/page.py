@@ -213,6 +213,8 @@ READABILITY: Final[Sequence[Column]] = (
     ("repeated", _if_replaced(_share("repeated_share"))),
     ("headers a request", _if_replaced(lambda record: f"{record['headers_per_request']:.2f}")),
     ("lists of names", _if_replaced(_share("lists_share"))),
+    ("calls without a result", lambda record: percent(record["bare_heads_share"], 1) if record["heads"] else "–"),
+    ("passages of one line", _if_replaced(_share("short_passages_share"))),
 )
 
 

@@ -42,10 +42,15 @@ from co_tui.settings import Settings
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
 
-SMALLEST_WINDOW_TOKENS: Final = 8_000
-"""Below this, the definitions of the tools, about 2,000 tokens, would leave too little room."""
+TOOLS_SHARE: Final = 0.3
+"""Of the window: at most this is for the definitions of tools."""
+TOOL_TOKENS: Final = {
+    "commands": 800, "files": 1_400, "plan": 200, "instructions": 0, "skills": 100, "questions": 600, "agents": 300,
+    "web": 200, "mcp": 400,
+}  # fmt: skip
+"""What each kind takes, by our estimate; in a small window, those at the end are dropped first."""
 ROOMY_WINDOW_TOKENS: Final = 16_000
-"""Below this, only files and commands: the other tools take as much room again."""
+"""Below this, a file is edited with one call at a time."""
 MOST_READ_CHARS: Final = 50_000
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
 SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
@@ -258,12 +263,12 @@ class WorkingTools:
 
 
 def tools_for_window(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
-    """Those of the chosen tools that fit a window."""
-    if window_tokens < SMALLEST_WINDOW_TOKENS:
-        return ()
-    if window_tokens < ROOMY_WINDOW_TOKENS:
-        return tuple(name for name in chosen if name in ("files", "commands"))
-    return tuple(chosen)
+    """Those of the chosen tools that fit their share of a window; what is used least goes first."""
+    room, fitting = TOOLS_SHARE * window_tokens, set[str]()
+    for name, tokens in TOOL_TOKENS.items():
+        if name in chosen and (room := room - tokens) >= 0:
+            fitting.add(name)
+    return tuple(name for name in chosen if name in fitting)
 
 
 class _ReadableFiles(FolderFiles):

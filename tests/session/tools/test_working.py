@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.agent.tool_names import COMMAND_TOOLS
+from co_tui.agent.tool_names import COMMAND_TOOLS, READING_TOOLS
 from co_tui.events import ApprovalDecided, ApprovalRequested, PlanChanged
 from co_tui.session.approvals.questions import NOT_APPROVED, Approval, Unattended
 from co_tui.session.session import Session
@@ -22,6 +22,7 @@ from tests.support.working import Working, repository, working_in
 
 CHECK = f"{sys.executable} check.py"
 FIX = ("edit_file", {"path": "login.py", "old_text": "helo", "new_text": "hello"})
+CHANGING = {"write_file", "edit_file", "create_directory"}
 PLAN = ("read the code", "mend it", "run the check")
 
 
@@ -203,11 +204,16 @@ async def test_read_only_gives_no_tool_that_changes_anything(folder: Path, home:
     [
         ({"tools": ()}, 60_000, set()),
         ({"tools": ("plan",)}, 60_000, {"write_plan"}),
-        ({}, 4_096, set()),
+        ({}, 2_048, set()),
+        (
+            {"tools": ("commands", "files", "plan", "questions")},
+            7_400,
+            COMMAND_TOOLS | READING_TOOLS | CHANGING | {"check_command", "stop_command", "read_artifact"},
+        ),
         (
             {"tools": ("commands", "plan", "questions")},
-            10_000,
-            COMMAND_TOOLS | {"check_command", "stop_command", "read_artifact"},
+            4_096,
+            COMMAND_TOOLS | {"check_command", "stop_command", "read_artifact", "write_plan"},
         ),
     ],
 )
