@@ -166,7 +166,7 @@ async def test_quitting_and_continuing_shows_the_conversation_again(home: Path, 
 
 
 async def test_the_gauge_shows_pace_and_changes_level(home: Path, provider: Provider) -> None:
-    provider.script = [Reply(prompt_tokens=n, completion_tokens=0) for n in (1000, 1500, 3850)]
+    provider.script = [Reply(prompt_tokens=n, completion_tokens=0) for n in (1000, 1500, 3910)]
     async with running(launch_for(home, provider)) as (app, pilot):
         levels, outlooks = [], []
         for n in range(3):
@@ -175,7 +175,7 @@ async def test_the_gauge_shows_pace_and_changes_level(home: Path, provider: Prov
             levels.append(reading.level)
             outlooks.append(reading.outlook)
         assert levels == ["normal", "normal", "warning"]
-        assert outlooks[1] == "compacts at 92 %, ≈ 10 turns", "the tools have their share of the first count"
+        assert outlooks[1] == "compacts at 95 %, ≈ 10 turns", "the tools have their share of the first count"
 
 
 async def test_every_size_shows_prompt_and_gauge(home: Path, provider: Provider) -> None:
