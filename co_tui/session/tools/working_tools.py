@@ -42,7 +42,7 @@ from co_tui.settings import Settings
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
 
-TOOLS_SHARE: Final = 0.3
+TOOLS_SHARE: Final = 0.29
 """Of the window: at most this is for the definitions of tools."""
 TOOL_TOKENS: Final = {
     "commands": 800, "files": 1_400, "plan": 200, "instructions": 0, "skills": 100, "questions": 600, "agents": 300,

@@ -207,7 +207,7 @@ async def test_read_only_gives_no_tool_that_changes_anything(folder: Path, home:
         ({}, 2_048, set()),
         (
             {"tools": ("commands", "files", "plan", "questions")},
-            7_400,
+            7_692,
             COMMAND_TOOLS | READING_TOOLS | CHANGING | {"check_command", "stop_command", "read_artifact"},
         ),
         (
