@@ -28,6 +28,8 @@ _LABELLED_NAMES: Final = re.compile(r"\b(?:also|named|also named)\b[^:]{0,20}:",
 _LABEL: Final = re.compile(r"^\W*(?:\[[^\]]*\]|[\w ,'’-]{1,40}:)\s*")
 FEWEST_NAMES: Final = 4
 MOST_WORDS_OF_A_NAME: Final = 2
+_CALL: Final = re.compile(r"- (?:\$ |[\w.:-]+\()")
+"""How an entry about a command or a tool begins."""
 CAME: Final = "→"
 """Before what came of a call."""
 LONG_LINE_CHARS: Final = 160
@@ -196,7 +198,7 @@ def _of_entries(lines: Sequence[_Line]) -> dict[str, int]:
     heads = bare_heads = 0
     passages: list[int] = []
     for line, after in zip(lines, [*lines[1:], None], strict=True):
-        is_head = line.begins and line.shown.startswith("- ")
+        is_head = line.begins and _CALL.match(line.shown) is not None
         heads += is_head
         has_result = after is not None and (not after.begins or after.says_what_came)
         bare_heads += is_head and CAME not in line.shown and not has_result
