@@ -20,7 +20,7 @@ from co_tui.context.compact.own_words import (
     without_pasted,
 )
 from co_tui.context.indexed_history import EARLIER, is_prompt
-from co_tui.context.journal.text_calls import is_observation
+from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.measure.count import estimate_text
 from co_tui.events.content import content_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
@@ -75,12 +75,14 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
     said: list[str] = []
     unsaid = 0
     calls: dict[str, ToolCallPart] = {}
-    question = ""
+    question, is_observed = "", False
     for message in replaced:
         if isinstance(message, ModelResponse):
-            calls, question = _calls_in(message), last_question(message.text or "")
+            calls, text = _calls_in(message), message.text or ""
+            question, is_observed = "" if calls else last_question(text), not calls and bool(calls_in_text(text))
             continue
         earlier = message.metadata or {}
+        is_observed = is_observed or QUOTES in earlier  # the call may be among what was replaced before
         rules.update(dict.fromkeys(earlier.get(RULES, ())))
         said.extend(earlier.get(QUOTES, ()))
         unsaid += earlier.get(UNQUOTED, 0)
@@ -88,12 +90,14 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
             rules.update(dict.fromkeys(_rules_in(answer.words) if answer.is_reason else ()))
             said.append(clipped(answer.line))
         if is_prompt(message):
-            text = "\n".join(each for each in _texts(message) if not is_observation(each)).strip()
+            texts = (each for each in _texts(message) if not (is_observed and is_observation(each)))
+            text = "\n".join(texts).strip()
             rules.update(dict.fromkeys(_rules_in(text)))
             if text and question and len(text) <= SHORT_CHARS:
                 said.append(_answer_to(question, clipped(text)).line)
             elif text:
                 said.append(clipped(text))
+            question, is_observed = "" if text else question, False
     return UserMessages(tuple(rules), tuple(said), unsaid)
 
 

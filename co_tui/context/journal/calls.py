@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
@@ -45,7 +46,10 @@ _ACTS: Final = frozenset((
     "transfer", "submit", "pay", "post", "put", "close", "approve", "assign", "merge", "refund", "schedule", "upload",
     "change", "issue", "place", "order", "publish", "deploy", "insert",
 ))  # fmt: skip
-PLAN: Final = "plan"
+PLAN: Final = "(plan)"
+"""The verb of every tool that writes a plan; no tool or program is called so."""
+_PLAN_WORDS: Final = frozenset(("todo", "todos", "plan", "checklist", "todowrite", "todolist"))
+_PLAN_LISTS: Final = frozenset(("tasklist", "todolist"))
 _PLANNED: Final = ("content", "step", "title", "task", "description", "text", "name")
 _HOW_FAR: Final = {
     "completed": " (done)", "done": " (done)", "complete": " (done)", "in_progress": " (under way)",
@@ -77,9 +81,11 @@ class Begun(NamedTuple):
     """Whether it only looks at something."""
     acts: bool = False
     """Whether it does something other than change files, such as booking a flight."""
+    undoes: bool = False
+    """Whether it takes back the last edit of a file."""
     outline: str = ""
     """Of the file that it writes."""
-    plan: tuple[str, ...] = ()
+    plan: tuple[str, ...] | None = None
     """The steps of the plan that it writes, with how far each is; our own plan is stated anyway."""
 
     @property
@@ -94,13 +100,13 @@ class Begun(NamedTuple):
 
 def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     """Read a call; `raw` are its arguments when they could not be read."""
+    name = one_line(tool, _NAME_CHARS)
+    if (plan := plan_in(tool, values)) is not None:
+        run = Run(PLAN, ())
+        return Begun(f"{name}({len(plan)} steps)", PLAN, run, (run,), plan=None if tool == WRITE_PLAN else plan)
     command = command_in(values)
     if command is not None:
         return begin_command(command)
-    name = one_line(tool, _NAME_CHARS)
-    if plan := plan_in(values):
-        run = Run(PLAN, ())
-        return Begun(f"{name}({len(plan)} steps)", PLAN, run, (run,), plan=() if tool == WRITE_PLAN else plan)
     head = one_line(f"{name}({_telling(values) or one_line(raw, _VALUE_CHARS)})", HEAD_CHARS)
     words = [word.lower() for word in _WORDS.findall(tool.rpartition("__")[2])] or [name]
     label = TOOL_LABELS.get(tool, "")
@@ -120,21 +126,31 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
         run = Run(EDIT, (changes[0].path,) if changes else ())
         written = next((text for key in _CONTENTS if isinstance(text := values.get(key), str)), "")
         outline = written_outline(written) if edit_in(values) == [] else ""
-        return Begun(head, EDIT if sub else verb, run, (run,), changes=changes, outline=outline)
+        undoes = "undo" in (*words, *sub.split("_"))
+        return Begun(head, EDIT if sub else verb, run, (run,), changes=changes, undoes=undoes, outline=outline)
     run = Run(name, _values(values)[:1])
     return Begun(head, verb, run, (run,), acts=bool(_ACTS.intersection(words[:1])) and not label)
 
 
-def plan_in(values: Mapping[str, Any]) -> tuple[str, ...]:
-    """The steps of a plan that a call writes, in the form of any program: texts with how far they are."""
-    for value in values.values():
-        steps = [*objects_in(value)] if isinstance(value, list) else []
-        if steps and all(isinstance(each.get("status"), str) for each in steps):
-            texts = [next((each[key] for key in _PLANNED if isinstance(each.get(key), str)), "") for each in steps]
-            if all(texts):
-                marks = (_HOW_FAR.get(each["status"].lower().replace("-", "_"), "") for each in steps)
-                return tuple(f"{one_line(text, _VALUE_CHARS)}{mark}" for text, mark in zip(texts, marks, strict=True))
-    return ()
+def plan_in(tool: str, values: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """The steps of a plan that a call writes, in the form of any program: texts with how far they are. None for other
+    calls: lists of a service's data also have a status."""
+    is_planner = _is_plan(tool)
+    for key, value in values.items():
+        if not isinstance(value, list) or not (is_planner or _is_plan(key)):
+            continue
+        steps = [*objects_in(value)]
+        texts = [next((each[name] for name in _PLANNED if isinstance(each.get(name), str)), "") for each in steps]
+        if len(steps) == len(value) and all(texts) and all(isinstance(each.get("status"), str) for each in steps):
+            marks = (_HOW_FAR.get(each["status"].lower().replace("-", "_"), "") for each in steps)
+            return tuple(f"{one_line(text, _VALUE_CHARS)}{mark}" for text, mark in zip(texts, marks, strict=True))
+    return None
+
+
+def _is_plan(name: str) -> bool:
+    """Whether a tool or an argument is named after a plan."""
+    words = [word.lower() for word in _WORDS.findall(name)]
+    return not _PLAN_WORDS.isdisjoint(words) or not _PLAN_LISTS.isdisjoint(map("".join, pairwise(words)))
 
 
 def command_in(values: Mapping[str, Any]) -> str | None:

@@ -1,6 +1,7 @@
 """What the assistant concluded: sentences of its text that state something, without what it only announced."""
 
 import re
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
@@ -150,8 +151,9 @@ def concluded(text: str) -> str:
     return one_line(" ".join(_best(prose)), LONGEST_CHARS)
 
 
+@lru_cache(maxsize=8_192)
 def strength_of(conclusion: str) -> int:
-    """How much a conclusion finds out or settles."""
+    """How much a conclusion finds out or settles. Cached: each compaction of a long session asks it of all."""
     return (
         2 * (_FOUND.search(conclusion) is not None)
         + bool(_STATES.search(conclusion))

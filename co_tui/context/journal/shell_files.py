@@ -28,6 +28,8 @@ class Change(NamedTuple):
 
     path: str
     is_removed: bool = False
+    is_restored: bool = False
+    """Whether it is as it was before all edits."""
 
 
 def changes_of(simple: Simple) -> list[Change]:
@@ -99,7 +101,8 @@ def _git(simple: Simple) -> Iterator[Change]:
         yield from map(Change, patched_files(simple.document))
     elif verb == "restore" or (verb == "checkout" and "--" in rest):
         named = rest[rest.index("--") + 1 :] if "--" in rest else arguments(inner, "-s", "--source")
-        yield from map(Change, named)
+        if "--staged" not in rest or "--worktree" in rest:
+            yield from (Change(path, is_restored=True) for path in named)
 
 
 def _patch(simple: Simple) -> Iterator[Change]:

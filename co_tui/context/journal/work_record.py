@@ -22,7 +22,7 @@ from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.outcomes import Ending, end_of_command, end_of_tool
 from co_tui.context.journal.shell_files import Change
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
-from co_tui.context.journal.work_state import RESTORES, WorkState
+from co_tui.context.journal.work_state import WorkState
 from co_tui.context.memory.transcript_lines import DENIED_BY_USER, NOT_ALLOWED, USER, transcript_parts
 from co_tui.context.memory.unwrap import unwrapped
 from co_tui.events.content import content_text
@@ -38,8 +38,8 @@ _OF_TOOL: Final = " returned"
 UNDONE, RESTORED_LATER = "undone by the user", "undone later"
 """The outcomes of edits that no longer count."""
 _UNDONE: Final = frozenset((UNDONE, RESTORED_LATER))
-_UNDO: Final = late_pattern(r"^\s*/undo\b", re.MULTILINE)
-"""How a user undoes the last edit, in some programs."""
+_UNDO: Final = late_pattern(r"(?:\s*^/undo[ \t]*$)+", re.MULTILINE)
+"""How a message begins by which a user undoes the last edits, in some programs."""
 
 
 class Call(NamedTuple):
@@ -182,7 +182,7 @@ class WorkRecord:
             if part.by.endswith(_OF_TOOL) and returned:
                 self._answer((number, at), returned.pop(0), _REFUSALS.get(part.refusal, ""))
             elif part.by == USER:
-                for _ in _UNDO.findall(part.text):
+                for _ in found[0].split() if (found := _UNDO.match(part.text)) else ():
                     self._undo_last()
                 if self._in_text:
                     self._observe((number, at), part.text)
@@ -217,14 +217,17 @@ class WorkRecord:
         kept = tuple(call for index, call in enumerate(step.calls) if index not in unsure)
         self.steps[waiting[0].step] = step._replace(calls=kept)
 
-    def _undo_last(self) -> None:
-        """The user undid the newest edit."""
+    def _undo_last(self, path: str = "") -> None:
+        """The user undid the edits of the newest reply with any; or a tool the newest edit of a file."""
         for at in range(len(self.steps) - 1, -1, -1):
             step = self.steps[at]
             edits = [call for call in step.calls if call.changed and not call.outcome]
+            if path:
+                edits = [call for call in edits if path in call.changed][-1:]
             if edits:
                 self._state.undo(path for call in edits for path in call.changed)
-                calls = (call._replace(outcome=UNDONE) if call in edits else call for call in step.calls)
+                outcome = RESTORED_LATER if path else UNDONE
+                calls = (call._replace(outcome=outcome) if call in edits else call for call in step.calls)
                 self.steps[at] = step._replace(calls=tuple(calls))
                 return
 
@@ -256,10 +259,14 @@ class WorkRecord:
 
     def _ended(self, call: Call, begun: Begun, ending: Ending, text: str) -> Call:
         changes: tuple[Change, ...] = changed_by(begun, ending.outcome, text)
+        if begun.undoes:
+            for change in changes:
+                self._undo_last(change.path)
+            changes = ()
         self._state.add(begun, ending, changes)
         changed = tuple(change.path for change in changes)
-        if begun.verb in RESTORES and not ending.outcome:
-            self._undo(changed)
+        if restored := [change.path for change in changes if change.is_restored]:
+            self._undo(restored)
         read = () if ending.outcome else begun.read
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)

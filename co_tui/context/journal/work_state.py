@@ -35,9 +35,8 @@ GIVEN_UP: Final = "Failed, not tried again: "
 CONCLUDED: Final = "Concluded: "
 LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
-RESTORES: Final = frozenset(("git checkout", "git restore", "git stash", "undo_edit"))
-"""Programs and commands that bring files back as they were."""
 _INSTALLS: Final = frozenset(("pip", "pip3", "uv", "npm", "pnpm", "yarn", "apt", "apt-get", "cargo", "brew", "gem"))
+_TO_INSTALL: Final = frozenset(("install", "add", "i"))
 _MISSING: Final = re.compile(r"(?:No module named|Cannot find module|No package|command not found:?)\s+['\"]?([\w-]+)")
 _BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", DONE: "; ", FILES_READ: ", "}
 """Sections on one line, and what is between their names."""
@@ -80,16 +79,17 @@ class WorkState:
     def add(self, begun: Begun, ending: Ending, changes: Sequence[Change]) -> None:
         """A call ended."""
         self._calls += 1
-        self._plan = begun.plan or self._plan
+        if begun.plan is not None and not ending.outcome:
+            self._plan = begun.plan
         removed = [change.path for change in changes if change.is_removed and not ending.outcome]
         self._failing = [
             each._replace(is_over=each.is_over or self._is_over(each, begun, ending))
             for each in self._failing
-            if not any(is_same_path(path, target) for path in removed for target in each.run.targets)
+            if not any(_is_gone(target, removed) for target in each.run.targets)
         ]
         for change in changes:
             before = self._changed.pop(change.path, _Changed())
-            self._changed[change.path] = _Changed(before.times + 1, change.is_removed, begun.verb in RESTORES)
+            self._changed[change.path] = _Changed(before.times + 1, change.is_removed, change.is_restored)
         if ending.outcome.startswith(FAILED) or ending.outcome == PRINTED_AN_ERROR:
             self._fail(begun, ending)
         elif not ending.outcome:
@@ -107,7 +107,7 @@ class WorkState:
             return False
         found_elsewhere = failed.looks and begun.reads
         missing = _MISSING.search(failed.ending.error)
-        is_there_now = missing is not None and begun.verb in _INSTALLS and missing[1] in begun.head
+        is_there_now = missing is not None and begun.verb in _INSTALLS and _installs(begun.head, missing[1])
         return found_elsewhere or is_there_now or self._calls - failed.at > STALE_CALLS
 
     def restore(self, folder: str, as_before: Iterable[str], changed: Iterable[str]) -> None:
@@ -150,19 +150,31 @@ class WorkState:
             PLAN: [[step] for step in self._plan[:MOST_PLANNED]],
             FILES_CHANGED: [[_counted(path, *of)] for path, of in reversed(self._changed.items())],
             DONE: [[_counted(head, times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
-            STILL_FAILING: [_failing_lines(each) for each in self._worst() if not each.is_over],
+            STILL_FAILING: [_failing_lines(each) for each in self._worst(is_over=False)],
             CONCLUDED: [[f"{CONCLUDED}{each}"] for each in _telling(conclusions)],
-            GIVEN_UP: [_failing_lines(each) for each in self._worst() if each.is_over],
+            GIVEN_UP: [_failing_lines(each) for each in self._worst(is_over=True)],
             LAST_GOOD: [[f"{LAST_GOOD}{self._last_good}"]] if self._last_good else [],
             FILES_READ: [[path] for path in list(reversed(self._read))[:MOST_READ]],
         }
         chosen = _fitting(sections, budget_tokens)
         return "\n".join(line for kind, blocks in chosen.items() for line in _lines(kind, blocks, len(sections[kind])))
 
-    def _worst(self) -> list[_Failing]:
-        """What still fails, newest first; what only looked for something comes last."""
-        newest = self._failing[::-1]
+    def _worst(self, *, is_over: bool) -> list[_Failing]:
+        """What fails still or was given up, newest first; what only looked for something comes last."""
+        newest = [each for each in reversed(self._failing) if each.is_over == is_over]
         return sorted(newest, key=lambda each: each.looks)[:MOST_FAILING]
+
+
+def _is_gone(target: str, removed: Iterable[str]) -> bool:
+    """Whether a call ran on a file that is removed now; a plain word, as in `make build`, is no file."""
+    return ("." in target or "/" in target) and any(is_same_path(path, target) for path in removed)
+
+
+def _installs(command: str, missing: str) -> bool:
+    """Whether a command installs what was missing, by its name or that with `py` before it."""
+    words = [word.lower().replace("-", "_") for word in re.split(r"[\s=<>\[@~!]+", command)]
+    name = missing.lower().replace("-", "_")
+    return not _TO_INSTALL.isdisjoint(words) and not {name, f"py{name}", f"python_{name}"}.isdisjoint(words)
 
 
 def _whole_path(folder: str, path: str) -> str:

@@ -33,7 +33,7 @@ def missing_rules(
     carried = (rule for entry in history for rule in metadata_of(entry.message).get(RULES, ()))
     found = dict.fromkeys((*carried, *user_messages.rules_in(prompt_of(message) or "" for message in said)))
     present = "\n".join(" ".join(text.split()) for message in kept for _, text, _ in pieces(message))
-    missing = tuple(rule for rule in found if rule.rstrip("…") not in present)
+    missing = tuple(rule for rule in found if rule.rstrip("… ") not in present)
     room = min(RULES_ROOM_TOKENS, RULES_WINDOW_SHARE * window_tokens)
     return user_messages.fitting(user_messages.UserMessages(missing), room).rules
 

@@ -1,7 +1,7 @@
 """The user's own words: no envelopes, no pasted code, whole sentences, and the question that a short answer answers."""
 
 import pytest
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, UserPromptPart
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 
 from co_tui.context.compact.user_messages import QUOTE_CHARS, clipped, rules_in, user_messages_in
 
@@ -23,6 +23,28 @@ def said(*texts: str) -> list[ModelMessage]:
         "invalid themes must NEVER explode",
         "truncated text must stop when it encounters a new line",
         "I don't want you to touch the tests.",
+        "from now on, use tabs (width 4)",
+        "for tests: always use pytest",
+        "if you write code (python), never use print",
+        "class names must always be CamelCase (PEP 8)",
+        "import order: always stdlib first",
+        "error messages must always be in English",
+        "Never chain commands with `&&`.",
+        "You should never use == with None",
+        "Always call super().__init__ in constructors",
+        "[important] never push to main",
+        "@agent always run the linter first",
+        "Use only pnpm here.",
+        "Reply in English only.",
+        "When you write tests, don't mock the database.",
+        "Could you please never push to main?",
+        "Please always use tabs, ok?",
+        "Make sure it never crashes.",
+        "Make sure that only admins can log in.",
+        "This must always work offline.",
+        "It must run on Python 3.9.",
+        "We never push to main.",
+        "Never push to main, I think that is clear.",
     ],
 )
 def test_what_is_to_be_done_from_now_on_is_a_rule(text: str) -> None:
@@ -41,6 +63,9 @@ def test_what_is_to_be_done_from_now_on_is_a_rule(text: str) -> None:
         "Here is a demonstration of how to do it:\nAlways reproduce the bug.",
         "i think the component must not be wider than that",
         "def check(value): assert value, 'must not be empty'",
+        "if (value) { throw new Error('must never be set'); }",
+        "return check(value, 'must not be empty')",
+        "it must be a bug in the parser",
     ],
 )
 def test_questions_code_output_and_envelopes_are_no_rules(text: str) -> None:
@@ -74,3 +99,45 @@ def test_a_short_answer_carries_the_question() -> None:
         'answered "Shall I drop the old table?": yes, do',
         "and now the tests",
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("Run ruff on <file> before each commit. Never push.", "Never push."),
+        ("Here is a demonstration video. Never touch the CSS.", "Never touch the CSS."),
+        ("Add a <user-card> element. Never use inline styles.", "Never use inline styles."),
+        ("--- DEMONSTRATION ---\nAlways look.\n--- END OF DEMONSTRATION ---\nNever push.", "Never push."),
+    ],
+)
+def test_a_rule_after_a_name_in_angle_brackets_or_a_demonstration_is_found(text: str, rule: str) -> None:
+    assert rules_in([text]) == (rule,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<user_story>As a buyer I want a cart.</user_story> Build this.",
+        "Build a <user-card> element with a name",
+        "<system-design>one service</system-design>",
+        "OBSERVATION: the app crashes on start",
+        "Exit code: 1 appears when I run make. Why?",
+    ],
+)
+def test_what_looks_like_an_envelope_or_output_but_is_the_users_is_quoted(text: str) -> None:
+    assert user_messages_in(said(text)).said == (text,)
+
+
+def test_words_that_a_program_wrapped_are_quoted() -> None:
+    texts = ("<user_query>mend it</user_query>", "Done.", "<command-name>/review</command-name><command-args>only a.py")
+    assert user_messages_in(said(*texts)).said == ("mend it", "only a.py")
+
+
+def test_a_question_is_answered_once_and_not_while_a_tool_works() -> None:
+    asked = said("go", "Shall I drop it?", "yes")
+    assert user_messages_in([*asked, *said("and mend b.py")]).said[1:] == (
+        'answered "Shall I drop it?": yes',
+        "and mend b.py",
+    )
+    looks = ModelResponse(parts=[TextPart("Is it there?"), ToolCallPart("read", {"path": "a"})])
+    assert user_messages_in([looks, *said("stop")]).said == ("stop",)

@@ -8,6 +8,8 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.journal.journal import rewritten
+from co_tui.context.memory import unwrap
+from co_tui.context.memory.names import names_in
 from tests.support.journal_talks import answer, called, prompt, ran, task_for
 
 MODULE = "\n".join(("import os", "class PriceTable:", *(f"    def price_{n}(self): ..." for n in range(20))))
@@ -41,8 +43,18 @@ def test_an_exit_code_within_the_envelope_is_how_the_command_ended() -> None:
     assert lines[0] == "- $ make rows → failed (exit 2)"
 
 
-def test_data_in_json_is_no_envelope() -> None:
-    record = json.dumps({"reservation_id": "JG7FMM", "status": "active", "origin": "MCO"})
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"reservation_id": "JG7FMM", "status": "active", "origin": "MCO"},
+        {"id": 4217, "title": "Crash on save", "status": "open", "content": "It crashes."},
+        {"code": "SAVE10", "message": "Discount applied"},
+        {"code": 200, "message": "success"},
+        [{"name": "my_shop", "text": "open now"}],
+    ],
+)
+def test_data_in_json_is_no_envelope(data: Any) -> None:
+    record = json.dumps(data)
     assert record in "\n".join(told(*called("get_reservation", record)))
 
 
@@ -104,3 +116,22 @@ def test_a_focus_gets_the_room() -> None:
 def test_a_plan_is_no_entry() -> None:
     todo = {"todos": [{"content": "mend the price_table", "status": "completed"}]}
     assert told(prompt("go on"), *called("TodoWrite", "Todos have been modified.", **todo)) == ["user: go on"]
+
+
+def test_lines_that_repeat_are_not_compared_pair_by_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+    original = unwrap.SequenceMatcher
+
+    def compare(junk: None, before: list[str], after: list[str], **options: Any) -> Any:
+        compared.append(len(before))
+        return original(junk, before, after, **options)
+
+    monkeypatch.setattr(unwrap, "SequenceMatcher", compare)
+    lines = unwrap.edited_lines("row\n" * 400, "row\nline\n" * 200)
+    assert not compared and len(lines) == 800
+    assert unwrap.edited_lines("a\n\nb", "a\n\nc") == [" a", "-b", "+c"] and compared == [2]
+
+
+def test_names_after_a_backslash_are_whole() -> None:
+    text = r"C:\Users\my_name\report_one.txt and App\Models\UserModel, first_row\nsecond_row"
+    assert {"my_name", "report_one.txt", "UserModel", "first_row", "second_row"} <= names_in(text).keys()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import (
@@ -14,6 +15,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
+from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.conclusions import concluded
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.events.stored_messages import RESTORED
@@ -208,3 +210,57 @@ def test_an_edit_that_git_took_back_says_so() -> None:
     edit = (call("edit", path="shop.py", old_string="a", new_string="b"), result("Edited."))
     work = record(*edit, call("bash", command="git checkout -- shop.py"), result(""))
     assert work.calls_of(0)[0].outcome == "undone later" and "shop.py (×2, as before)" in work.state_text(400, ALL)
+
+
+EDITED = (call("edit", path="shop.py", old_string="a", new_string="b"), result("Edited."))
+
+
+@pytest.mark.parametrize("text", ["/undo does not work in my editor, mend it", "Add these commands:\n/undo\n/redo"])
+def test_a_user_who_writes_about_undo_undoes_nothing(text: str) -> None:
+    assert record(*EDITED, said(text)).calls_of(0)[0].outcome == ""
+
+
+def test_a_file_that_is_only_unstaged_is_not_restored() -> None:
+    unstaged = (call("bash", command="git restore --staged shop.py"), result(""))
+    work = record(*EDITED, *unstaged)
+    assert work.calls_of(0)[0].outcome == "" and work.state_text(400, ALL).startswith("Files changed: shop.py\n")
+
+
+def test_a_file_that_is_restored_and_then_changed_is_changed() -> None:
+    both = call("bash", command="git checkout -- shop.py && sed -i s/a/c/ shop.py")
+    work = record(*EDITED, both, result(""))
+    assert work.calls_of(0)[0].outcome == "undone later" and "as before" not in work.state_text(400, ALL)
+
+
+@pytest.mark.parametrize(
+    "undo", [call("undo_edit", path="shop.py"), call("str_replace_editor", command="undo_edit", path="shop.py")]
+)
+def test_an_editor_takes_back_its_last_edit_only(undo: ModelResponse) -> None:
+    work = record(*EDITED, *EDITED, undo, result("Last edit undone."))
+    assert [work.calls_of(number)[0].outcome for number in (0, 2)] == ["", "undone later"]
+    assert work.state_text(400, ALL) == "Files changed: shop.py"
+    assert "shop.py" not in record(*EDITED, undo, result("Last edit undone.")).state_text(400, ALL)
+
+
+@pytest.mark.parametrize("later", ["rm -rf build", "pip install buildbot", "pip show app", "pip install apprise"])
+def test_a_failure_is_not_over_when_something_of_a_like_name_is_removed_or_installed(later: str) -> None:
+    failing = (call("bash", command="make build"), result("ImportError: No module named app\n[exit code: 2]"))
+    work = record(*failing, call("bash", command=later), result("ok"))
+    assert "Still failing: $ make build" in work.state_text(400, ALL)
+
+
+def test_a_list_of_data_with_a_status_is_no_plan() -> None:
+    work = record(call("update_orders", orders=[{"name": "Shoes", "status": "shipped"}]), result("2 pairs left"))
+    state = work.state_text(400, ALL)
+    assert "Plan:" not in state and "Done: update_orders(" in state
+    assert work.steps[0].calls[0].verb != PLAN
+    assert record(call("plan", text="first this")).steps[0].calls[0].verb != PLAN
+
+
+def test_a_plan_that_was_refused_does_not_count_and_an_empty_one_clears_it() -> None:
+    def plan(*names: str) -> ModelResponse:
+        return call("task_tracker", command="plan", task_list=[{"title": name, "status": "todo"} for name in names])
+
+    first = (plan("find the cause"), result("ok"))
+    assert record(*first, plan("another"), result("Error: invalid")).state_text(400, ALL).startswith("Plan: find")
+    assert record(*first, plan(), result("ok")).state_text(400, ALL) == ""
