@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.entries import Entry, Head, Kind, Place
@@ -41,7 +41,9 @@ SENTENCE_WORDS: Final = 8
 """A line of the assistant with fewer is a piece of something."""
 FOCUS_WEIGHT: Final = 40.0
 """The value of a line or step about what the user asked to keep."""
-_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
+_WORD: Final = re.compile(
+    r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z\u3040-\u9fff\uac00-\ud7af]+|\d+"
+)
 _COMMON: Final = frozenset(
     [
         "the",
@@ -295,13 +297,22 @@ class Chooser:
 
 
 def focus_words(focus: str) -> frozenset[str]:
-    """The words of what the user asked to keep, but for those that every sentence has."""
-    return frozenset(word for word in _words(focus) if len(word) > 2 and word not in _COMMON)
+    """The words of what the user asked to keep, but for those that every sentence has; short ones in capitals."""
+    short = frozenset(word.lower() for word in re.findall(r"\b[A-Z]{2}\b", focus))
+    words = (word for word in _words(focus) if word in short or not word.isascii() or len(word) > 2)
+    return frozenset(word for word in words if word not in _COMMON)
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words in a text and in its names, in lower case, without the ending of a plural."""
-    return frozenset(word.lower().removesuffix("s") for word in _WORD.findall(text))
+    """The words in a text and in its names, in lower case, without the ending of a plural; of a writing without blanks
+    each two characters."""
+    found: set[str] = set()
+    for match in _WORD.finditer(text):
+        if match[1]:
+            found.update(map("".join, pairwise(match[1])))
+        else:
+            found.add(match[0].lower().removesuffix("s"))
+    return frozenset(found)
 
 
 def _again(times: int) -> float:

@@ -177,7 +177,8 @@ def _of_a_kind(verb: str, heads: Sequence[Head]) -> str:
     """Steps of one verb: how many, their files or else the words of a single one, and how many failed."""
     many = f" ×{len(heads)}" if len(heads) > 1 else ""
     files = [*dict.fromkeys(name for head in heads for name in _FILE.findall(head.text))]
-    about = " ".join((*files[:FILES_OF_A_FOLD], *([GAP] if len(files) > FILES_OF_A_FOLD else ())))
+    named = (one_line(name, FOLDED_CHARS) for name in files[:FILES_OF_A_FOLD])
+    about = " ".join((*named, *([GAP] if len(files) > FILES_OF_A_FOLD else ())))
     if not files and not many:
         about = one_line(_after_verb(heads[0]), FOLDED_CHARS)
     ends = Counter(head.outcome.partition(" (")[0] for head in heads if head.outcome)

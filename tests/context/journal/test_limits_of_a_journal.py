@@ -87,3 +87,11 @@ def test_a_rewritten_journal_fits_its_budget() -> None:
     ]
     text = rewritten(task_for(steps), 1_500, "").text
     assert estimate_text(text) <= 1.05 * 1_500, estimate_text(text)
+
+
+@pytest.mark.parametrize("programs", [("cat", "pytest", "make", "node"), ("ruff", "mypy", "go", "perl")])
+def test_folds_of_files_with_long_names_stay_within_the_budget(programs: tuple[str, ...]) -> None:
+    name = "_".join(("alpha", "price", "table", "delta") * 6)
+    talk = [each for n in range(100) for each in ran(f"{programs[n % 4]} {name}_{n}.py", f"value_{n} of {name}")]
+    for journal in (rewritten(task_for(talk, 400), 400, ""), appended(task_for(talk, 400))):
+        assert journal is not None and estimate_text(journal.text) <= 400

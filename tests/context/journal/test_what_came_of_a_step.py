@@ -135,3 +135,18 @@ def test_lines_that_repeat_are_not_compared_pair_by_pair(monkeypatch: pytest.Mon
 def test_names_after_a_backslash_are_whole() -> None:
     text = r"C:\Users\my_name\report_one.txt and App\Models\UserModel, first_row\nsecond_row"
     assert {"my_name", "report_one.txt", "UserModel", "first_row", "second_row"} <= names_in(text).keys()
+
+
+@pytest.mark.parametrize(
+    ("focus", "line"),
+    [
+        ("数据库", "数据库连接失败了，需要检查"),
+        ("the UI", "then the UI is all green"),
+        ("Größe", "nur die größe ist falsch"),
+    ],
+)
+def test_a_focus_is_found_in_other_writings_and_short_words(focus: str, line: str) -> None:
+    noise = [each for n in range(30) for each in ran(f"make part_{n}", f"row_{n} of it\n{NOISE}")]
+    talk = [*ran("show it", f"{NOISE}\n{line}\nthen no more of it\n{NOISE}"), *noise]
+    assert line not in rewritten(task_for(talk), 400, "").text
+    assert line in rewritten(task_for(talk)._replace(focus=focus), 400, "").text
