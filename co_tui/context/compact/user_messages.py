@@ -20,7 +20,7 @@ from co_tui.context.compact.own_words import (
     without_pasted,
 )
 from co_tui.context.indexed_history import EARLIER, is_prompt
-from co_tui.context.journal.text_calls import is_observation
+from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.measure.count import estimate_text
 from co_tui.events.content import content_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
@@ -75,10 +75,11 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
     said: list[str] = []
     unsaid = 0
     calls: dict[str, ToolCallPart] = {}
-    question = ""
+    reply = question = ""
     for message in replaced:
         if isinstance(message, ModelResponse):
-            calls, question = _calls_in(message), last_question(message.text or "")
+            calls, reply = _calls_in(message), message.text or ""
+            question = last_question(reply)
             continue
         earlier = message.metadata or {}
         rules.update(dict.fromkeys(earlier.get(RULES, ())))
@@ -88,13 +89,18 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
             rules.update(dict.fromkeys(_rules_in(answer.words) if answer.is_reason else ()))
             said.append(clipped(answer.line))
         if is_prompt(message):
-            text = "\n".join(each for each in _texts(message) if not is_observation(each)).strip()
+            text = "\n".join(each for each in _texts(message) if not _is_printed(each, reply)).strip()
             rules.update(dict.fromkeys(_rules_in(text)))
             if text and question and len(text) <= SHORT_CHARS:
                 said.append(_answer_to(question, clipped(text)).line)
             elif text:
                 said.append(clipped(text))
     return UserMessages(tuple(rules), tuple(said), unsaid)
+
+
+def _is_printed(text: str, reply: str) -> bool:
+    """Whether a text is what a tool printed for a call in the reply before it; else the user pasted it."""
+    return is_observation(text) and bool(calls_in_text(reply))
 
 
 def rules_in(texts: Iterable[str]) -> tuple[str, ...]:

@@ -50,7 +50,10 @@ _PLANNED: Final = ("content", "step", "title", "task", "description", "text", "n
 _HOW_FAR: Final = {
     "completed": " (done)", "done": " (done)", "complete": " (done)", "in_progress": " (under way)",
     "active": " (under way)", "doing": " (under way)", "cancelled": " (dropped)", "blocked": " (blocked)",
+    "pending": "", "todo": "", "not_started": "", "open": "",
 }  # fmt: skip
+_PLANS: Final = frozenset(("plan", "todo", "todos", "task", "tasks", "checklist"))
+"""A word in the name of a tool that writes a plan; a list of orders or tickets is none."""
 _DULL: Final = frozenset(
     ("security_risk", "timeout", "timeout_seconds", "description", "explanation", "is_background", "workdir")
 )
@@ -98,7 +101,7 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     if command is not None:
         return begin_command(command)
     name = one_line(tool, _NAME_CHARS)
-    if plan := plan_in(values):
+    if plan := plan_in(tool, values):
         run = Run(PLAN, ())
         return Begun(f"{name}({len(plan)} steps)", PLAN, run, (run,), plan=() if tool == WRITE_PLAN else plan)
     head = one_line(f"{name}({_telling(values) or one_line(raw, _VALUE_CHARS)})", HEAD_CHARS)
@@ -125,15 +128,20 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     return Begun(head, verb, run, (run,), acts=bool(_ACTS.intersection(words[:1])) and not label)
 
 
-def plan_in(values: Mapping[str, Any]) -> tuple[str, ...]:
+def plan_in(tool: str, values: Mapping[str, Any]) -> tuple[str, ...]:
     """The steps of a plan that a call writes, in the form of any program: texts with how far they are."""
+    if _PLANS.isdisjoint(word.lower() for word in _WORDS.findall(tool)):
+        return ()
     for value in values.values():
         steps = [*objects_in(value)] if isinstance(value, list) else []
-        if steps and all(isinstance(each.get("status"), str) for each in steps):
+        states = [str(each.get("status")).lower().replace("-", "_").replace(" ", "_") for each in steps]
+        if steps and _HOW_FAR.keys() >= set(states):
             texts = [next((each[key] for key in _PLANNED if isinstance(each.get(key), str)), "") for each in steps]
             if all(texts):
-                marks = (_HOW_FAR.get(each["status"].lower().replace("-", "_"), "") for each in steps)
-                return tuple(f"{one_line(text, _VALUE_CHARS)}{mark}" for text, mark in zip(texts, marks, strict=True))
+                return tuple(
+                    f"{one_line(text, _VALUE_CHARS)}{_HOW_FAR[state]}"
+                    for text, state in zip(texts, states, strict=True)
+                )
     return ()
 
 

@@ -38,7 +38,7 @@ _OF_TOOL: Final = " returned"
 UNDONE, RESTORED_LATER = "undone by the user", "undone later"
 """The outcomes of edits that no longer count."""
 _UNDONE: Final = frozenset((UNDONE, RESTORED_LATER))
-_UNDO: Final = late_pattern(r"^\s*/undo\b", re.MULTILINE)
+_UNDO: Final = late_pattern(r"^/undo[ \t]*$", re.MULTILINE)
 """How a user undoes the last edit, in some programs."""
 
 
@@ -182,7 +182,7 @@ class WorkRecord:
             if part.by.endswith(_OF_TOOL) and returned:
                 self._answer((number, at), returned.pop(0), _REFUSALS.get(part.refusal, ""))
             elif part.by == USER:
-                for _ in _UNDO.findall(part.text):
+                for _ in _UNDO.findall(part.text) if not is_observation(part.text) else ():
                     self._undo_last()
                 if self._in_text:
                     self._observe((number, at), part.text)

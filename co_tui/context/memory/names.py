@@ -23,6 +23,8 @@ _NO_BEGINNING: Final = ":%+-"
 _HUMP: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _PIECES: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _JOINT: Final = re.compile(r"[.:@%+#-]+")
+_WINDOWS_PATH: Final = re.compile(r"[\"'`(]?(?:[A-Za-z]:|\.{1,2})(?:\\[\w.-]+)*\\")
+"""What is before a name in a path such as `C:\\shop\\table.py`."""
 _SENTENCE_END: Final = ".!?:\n"
 
 
@@ -73,13 +75,22 @@ def _runs(text: str) -> Iterator[tuple[str, Kind, _Inner, int]]:
         characters, start = match[1], match.start(1)
         if characters is None or len(characters) > MOST_RUN_CHARS:
             continue
-        if start and text[start - 1] == "\\":  # the letter of an escaped line break or tab belongs to no name
+        if _is_escape(text, start):
             characters = characters[1:]
         name, kind, inner = _read_run(characters)
         if kind is not None:
             yield name, kind, inner, start
         elif name and _is_within_sentence(text, start):
             yield name, Kind.OTHER, inner, start
+
+
+def _is_escape(text: str, start: int) -> bool:
+    """Whether a letter is that of an escaped line break or tab, which belongs to no name; in a path of Windows it is
+    one of a file."""
+    if not start or text[start - 1] != "\\" or text[start] not in "nrt":
+        return False
+    before = text[max(0, start - MOST_CHARS) : start].rpartition("\n")[2].split()[-1]
+    return not _WINDOWS_PATH.fullmatch(before)
 
 
 @lru_cache(maxsize=4_096)

@@ -23,6 +23,10 @@ def said(*texts: str) -> list[ModelMessage]:
         "invalid themes must NEVER explode",
         "truncated text must stop when it encounters a new line",
         "I don't want you to touch the tests.",
+        "from now on: always use tabs",
+        "Always run make lint && make test before you commit.",
+        "Never use == to compare prices.",
+        "error messages must be in English",
     ],
 )
 def test_what_is_to_be_done_from_now_on_is_a_rule(text: str) -> None:
@@ -50,6 +54,27 @@ def test_questions_code_output_and_envelopes_are_no_rules(text: str) -> None:
 def test_envelopes_are_not_quoted() -> None:
     text = "<environment_context>cwd: here</environment_context>\nMend the table.\n[Request interrupted by user]"
     assert user_messages_in(said(text)).said == ("Mend the table.",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Why is <session-list> empty? Never touch the router.",
+        "Copy <source> to <target>. Never touch the router.",
+        "<user_query>\nNever touch the router.\n</user_query>",
+        "Observation: the list is empty. Never touch the router.",
+        "Exit code: 1\nNever touch the router.",
+        "Here is a demonstration of the fault. Never touch the router.",
+    ],
+)
+def test_tags_and_headings_that_the_user_writes_take_nothing_away(text: str) -> None:
+    words = user_messages_in(said(text))
+    assert words.rules == ("Never touch the router.",) and "Never touch the router." in words.said[0]
+
+
+@pytest.mark.parametrize("piece", ["<system-ab ", "-", "<file "])
+def test_a_prompt_of_one_piece_again_and_again_is_read_at_once(piece: str) -> None:
+    assert user_messages_in(said(piece * 200_000)).rules == ()
 
 
 def test_what_a_tool_printed_is_not_quoted() -> None:

@@ -104,3 +104,14 @@ def test_a_focus_gets_the_room() -> None:
 def test_a_plan_is_no_entry() -> None:
     todo = {"todos": [{"content": "mend the price_table", "status": "completed"}]}
     assert told(prompt("go on"), *called("TodoWrite", "Todos have been modified.", **todo)) == ["user: go on"]
+
+
+def test_a_list_of_things_with_a_status_is_no_plan() -> None:
+    for tool, status in (("create_issues", "open"), ("update_orders", "shipped")):
+        lines = told(*called(tool, "created ISS-9", items=[{"title": "Bug 7", "status": status}]))
+        assert lines[0].startswith(f"- {tool}(") and lines[1] == "    → created ISS-9"
+
+
+def test_lines_of_one_word_again_and_again_are_read_at_once() -> None:
+    assert told(*ran("cat numbers.txt", "1 " * 100_000))
+    assert told(answer("ok " * 60 + "the price_table is built."))
