@@ -13,6 +13,7 @@ from tests.support.compacting import BLOCKS_EARLY, successes
 from tests.support.environments import facts
 from tests.support.provider import Provider, Reply
 from tests.support.talks import MODEL, compactions, talking
+from tests.support.waiting import until
 
 LONG = "a long one " + "more words " * 1_400
 
@@ -30,7 +31,7 @@ async def late(session: Any, provider: Provider) -> None:
     session._compactor.request("the invoices")
     provider.script = [Reply(text="Yes.", prompt_tokens=-1)]
     await session.submit("go on")
-    assert session.state.compacting is not None
+    await until(lambda: bool(provider.summary_requests))
     await session.submit(LONG)
 
 
