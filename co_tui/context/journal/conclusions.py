@@ -94,7 +94,7 @@ _FILLER: Final = late_pattern(
     r"you(?:['’]re| are)(?: absolutely| completely| totally)? (?:right|correct)|good (?:catch|point|question"
     r"|idea)|oh no|oops|no problem|my apologies|i apologi[sz]e.*|sorry.*"
     r"|(?:hi|hello) again|"
-    r"great (?:news|question)|how (?:can|may) i .*|.*ready when you are)\s*[,.!:…]*\s*)+$",
+    r"great (?:news|question)|how (?:can|may) i .*|.*ready when you are)[\s,.!:…]*+)+$",
     re.IGNORECASE,
 )
 _STATES: Final = late_pattern(

@@ -27,20 +27,21 @@ _ENVELOPE: Final = late_pattern(
 """A line that only wraps a result."""
 _PROGRESS: Final = late_pattern(
     r".*(?:\d{1,3}%\s*[|\[(]|[|\[][#=>█▏▎▍▌▋▊▉━╸╺ .-]{6,}[|\]]|[━█]{6,}).*"
-    r"|\s*(?:[│⋮]|\.\.\.⋮).*|\s*(?:\d+\s+){2,}[\d.kMG]*\s.*--:--:--.*|\s*% Total\s+% Received.*|\s*Dload\s+Upload.*"
+    r"|\s*(?:\d+\s+){2,12}[\d.kMG]*\s.*--:--:--.*|\s*% Total\s+% Received.*|\s*Dload\s+Upload.*"
 )
-"""A progress bar, a line of a repository's map, or the table of curl."""
+"""A progress bar, or the table of curl."""
 _LONG_LISTING: Final = late_pattern(r"[-dlbcps][rwxsStT-]{9}[+.@]?\s+\d+\s+\S+\s+\S+\s+[\d,]+\S*(?:\s+\S+){3}\s+(\S.*)")
 _PLAIN_NAME: Final = late_pattern(r"[^\s(){}\[\]<>;=,\"'`]{1,160}")
 _WORD: Final = late_pattern(r"\w+")
 _IDEOGRAM: Final = late_pattern(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _MARK: Final = late_pattern(rf"^\s*(?:(?:- |assistant: |user: |{NOT_A_HEADING})\s*)*")
 _HEADING: Final = late_pattern(
-    r"""[>*_\s]*(?:##|…|\[(?![\[{"'\d\]-])"""  # a header; what begins like JSON is none
+    r"""[>*_\s]*(?:##|…|→|\[(?![\[{"'\d\]-])"""  # a header; what begins like JSON is none
     r"|- (?:\$|[\w.:-]+\()|(?:user|assistant|system|note|tool|human)\b[^:]{0,20}:"
     r"|\(\d+ more |#?\s*(?:standing rules|what the user said|where the work stands)\b"
     r"|(?:files changed|files read|still failing|failed, not|plan"
-    r"|concluded|last command|done|also|names)\b[^:]{0,30}:)",
+    r"|concluded|last command|done|also|names)\b[^:]{0,30}:"
+    r"|(?:denied by the user|not allowed|undone by the user|undone later)\b)",
     re.I,
 )
 """What could be taken for a line of ours."""

@@ -1,7 +1,6 @@
 """The text of a call or its result: without the envelope of a program, an edit as lines removed and added."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
@@ -11,29 +10,34 @@ from co_tui.late_pattern import late_pattern
 
 _TEXTS: Final = ("stdout", "output", "stderr", "result", "content", "text", "message", "error", "llmContent")
 """Where programs that wrap a result in JSON put it, in the order it is shown in."""
-_CODES: Final = ("exit_code", "exitCode", "returncode")
-_PRINTED: Final = frozenset(("stdout", "output", "stderr", "llmContent", "metadata", "is_error", "isError", *_CODES))
-"""What only an envelope has."""
+_CODES: Final = ("exit_code", "exitCode", "returncode", "code")
+_PRINTED: Final = frozenset(("stdout", "stderr", "output"))
 _AROUND: Final = frozenset((
-    *_CODES, "metadata", "duration", "duration_seconds", "duration_ms", "truncated", "success", "is_error", "isError",
-    "type", "call_id", "tool_use_id", "interrupted", "isImage", "signal", "wall_time", "cwd", "annotations",
-    "sandboxed", "timed_out",
+    *_CODES, "duration", "duration_seconds", "duration_ms", "call_id", "tool_use_id", "isImage", "wall_time", "cwd",
+    "annotations", "sandboxed",
 ))  # fmt: skip
-"""What else such an envelope has: it says how a call ended, which its outcome tells."""
-_DATA: Final = frozenset(("status", "id", "name", "title", "code"))
-"""Part of an envelope only if something else shows that it is one; a service's data has these, too."""
+"""What else such an envelope has and no one needs: how long a call took, and how it ended, which its outcome says."""
+_STATED: Final = frozenset((
+    "status", "type", "id", "name", "title", "success", "is_error", "isError", "truncated", "interrupted", "timed_out",
+    "signal",
+))  # fmt: skip
+"""What else an envelope has and may matter: stated after the text, unless it is as usual."""
+_USUAL: Final = frozenset((
+    ("success", True), ("is_error", False), ("isError", False), ("truncated", False), ("interrupted", False),
+    ("timed_out", False), ("type", "text"), ("type", "tool_result"), ("type", "output_text"),
+    ("type", "function_call_output"), ("status", "success"), ("status", "completed"), ("status", "ok"),
+))  # fmt: skip
 _OLD: Final = frozenset(("oldstring", "oldstr", "oldtext", "old", "search", "oldcode", "oldcontent", "targetcontent"))
 _NEW: Final = frozenset(
     ("newstring", "newstr", "newtext", "new", "replace", "newcode", "newcontent", "replacementcontent", "replacement")
 )
-_BLOCK: Final = late_pattern(
-    r"^<{5,9} ?SEARCH[ \t]*\n(.*?)^={5,9}[ \t]*\n(.*?)^>{5,9} ?REPLACE[ \t]*$", re.MULTILINE | re.DOTALL
-)
+_MARKER: Final = late_pattern(r"(<{5,9} ?SEARCH|={5,9}|>{5,9} ?REPLACE)[ \t]*")
+"""A line that begins, divides or ends an edit block."""
 _ANSI: Final = late_pattern(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 MOST_COMPARED: Final = 1_000
 """Lines of an edit; those of a longer one are not compared."""
 MOST_PAIRS: Final = 10_000
-"""Of equal lines before and after, for the same reason: comparing lines that repeat takes their cube."""
+"""Equal lines before and after; with more, such as those of a table of zeros, comparing would take long."""
 
 
 def without_colours(text: str) -> str:
@@ -42,7 +46,8 @@ def without_colours(text: str) -> str:
 
 
 def unwrapped(result: str) -> str:
-    """A result without escape codes; of an envelope of JSON, the text inside, with an exit code other than 0 last."""
+    """A result without escape codes; of an envelope of JSON, the text inside, then what else it states, with an exit
+    code other than 0 last."""
     result = without_colours(result)
     if result[:1] not in ("{", "["):
         return result
@@ -51,7 +56,8 @@ def unwrapped(result: str) -> str:
     except (ValueError, RecursionError):
         return result
     found = _inside(value)
-    return result if found is None else found
+    # Half of an escaped pair, where a text was cut, cannot be stored.
+    return result if found is None else found.encode("utf-8", "replace").decode()
 
 
 def _inside(value: Any) -> str | None:
@@ -59,16 +65,23 @@ def _inside(value: Any) -> str | None:
     if isinstance(value, list):
         inside = [_inside(each) if isinstance(each, dict) else None for each in value]
         return "\n".join(filter(None, inside)) if value and None not in inside else None
-    texts = [(key, value[key]) for key in _TEXTS if isinstance(value.get(key), str)]
-    around = _AROUND | _DATA if not _PRINTED.isdisjoint(value) or value.get("type") == "text" else _AROUND
-    if not texts or not all(key in around or value[key] in (None, "") for key in value.keys() - dict(texts).keys()):
-        return None
+    texts = {key: value[key] for key in _TEXTS if isinstance(value.get(key), str)}
     metadata = value.get("metadata")
-    names = (*_CODES, "code") if isinstance(value.get("stdout", value.get("output")), str) else _CODES
-    codes = [holder.get(key) for holder in (value, metadata) if isinstance(holder, dict) for key in names]
+    holders = [value, metadata] if isinstance(metadata, dict) else [value]
+    around = {key: each for holder in holders for key, each in holder.items() if key not in texts and key != "metadata"}
+    if not texts or not all(key in _AROUND | _STATED or each in (None, "") for key, each in around.items()):
+        return None
+    if (isinstance(metadata, str | list) and metadata) or ("code" in around and not _PRINTED & texts.keys()):
+        return None
+    stated = [(key, each) for key, each in around.items() if key in _STATED and each not in (None, "")]
+    if not all(isinstance(each, str | int | float) for _, each in stated):
+        return None
+    codes = (around.get(key) for key in _CODES)
     code = next((each for each in codes if isinstance(each, int) and not isinstance(each, bool)), 0)
     # Wrapped once more, as some programs do.
-    lines = [unwrapped(text).rstrip() for _, text in texts if text.strip()]
+    lines = [unwrapped(text).rstrip() for text in texts.values() if text.strip()]
+    if unusual := [f"{key}: {json.dumps(each)}" for key, each in stated if (key, each) not in _USUAL]:
+        lines.append(", ".join(unusual))
     return "\n".join((*lines, f"[exit code: {code}]") if code else lines)
 
 
@@ -76,26 +89,44 @@ def with_edits_marked(text: str) -> str:
     """A reply with its edit blocks as lines removed and added."""
     if "SEARCH" not in text:
         return text
-    return _BLOCK.sub(lambda found: "\n".join(edited_lines(found[1], found[2])), text)
+    lines = text.split("\n")
+    shown: list[str] = []
+    block: list[int] = []
+    for number, line in enumerate(lines):
+        found = _MARKER.fullmatch(line)
+        mark = found[1][0] if found else ""
+        if mark == "<":
+            shown += lines[block[0] : number] if block else ()
+            block = [number]
+        elif mark == "=" and len(block) == 1:
+            block.append(number)
+        elif mark == ">" and len(block) == 2:
+            begin, middle = block
+            shown += edited_lines("\n".join(lines[begin + 1 : middle]), "\n".join(lines[middle + 1 : number]))
+            block = []
+        elif not block:
+            shown.append(line)
+    return "\n".join((*shown, *lines[block[0] :]) if block else shown)
 
 
-def edit_in(values: Mapping[str, Any]) -> list[str]:
+def edit_in(values: Mapping[str, Any]) -> list[Any]:
     """The arguments of a call that replaces text, with the edit as lines removed and added; empty for another call."""
     old, new = _one_of(values, _OLD), _one_of(values, _NEW)
     if old is not None and new is not None:
-        rest = [value for key, value in values.items() if _plain(key) not in _OLD | _NEW and isinstance(value, str)]
-        return [*rest, *edited_lines(old, new)]
+        rest = [value for key, value in values.items() if key not in (old, new)]
+        return [*rest, *edited_lines(values[old], values[new])]
     edits = values.get("edits")
     if isinstance(edits, list) and edits and all(isinstance(each, dict) for each in edits):
         parts = [edit_in(each) for each in edits]
         if all(parts):
-            paths = [value for value in values.values() if isinstance(value, str)]
-            return [*paths, *(line for part in parts for line in part)]
+            rest = [value for key, value in values.items() if key != "edits"]
+            return [*rest, *(line for part in parts for line in part)]
     return []
 
 
 def _one_of(values: Mapping[str, Any], names: frozenset[str]) -> str | None:
-    return next((value for key, value in values.items() if _plain(key) in names and isinstance(value, str)), None)
+    """The first argument with one of these names that is a text."""
+    return next((key for key, value in values.items() if _plain(key) in names and isinstance(value, str)), None)
 
 
 def _plain(key: str) -> str:
@@ -104,7 +135,8 @@ def _plain(key: str) -> str:
 
 def edited_lines(old: str, new: str) -> list[str]:
     """The lines of an edit, with `-` before those that go and `+` before those that come."""
-    return list(_changes(*_dedented(_lines(old), _lines(new))))
+    before, after = _dedented(_lines(old), _lines(new))
+    return list(_changes(before, after))
 
 
 def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:

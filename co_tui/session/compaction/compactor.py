@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 
 from co_tui.context.compact.decide import Plan
+from co_tui.context.policy import SummaryFallback
 from co_tui.context.request.pipeline import Measured
 from co_tui.events import CompactionComplete, CompactionWait, Ref
 from co_tui.events.triggers import Trigger
@@ -49,6 +50,8 @@ class Compactor:
         self._requested: str | None = None
         """The focus of a compaction that the model asked for."""
         self._notices = Notices()
+        self._under_way: Compaction | None = None
+        """The last one that was started in the background."""
 
     @property
     def running(self) -> bool:
@@ -117,11 +120,13 @@ class Compactor:
                 return False
             case Move.COMPACT:
                 assert plan is not None
-                compaction = planned(on, measured, plan, blocks=not _is_written_at_once(on))
+                at_once = _is_written_at_once(on)
+                compaction = planned(on, measured, plan, blocks=not at_once, by_code=at_once)
                 await self._run_blocking(lambda: _ready(compaction))
             case Move.WAIT if plan is not None and _is_written_at_once(on):
-                await self.discard("the request could not wait for it")
-                compaction = planned(on, measured, plan, blocks=False)
+                focus = await self._discard_late(history)
+                plan = plan._replace(focus=plan.focus or focus)
+                compaction = planned(on, measured, plan, blocks=False, by_code=True)
                 await self._run_blocking(lambda: _ready(compaction))
             case Move.WAIT:
                 await self._wait(history, measured)
@@ -218,6 +223,7 @@ class Compactor:
 
     def _start(self, compaction: Compaction) -> None:
         history = compaction.history
+        self._under_way = compaction
         ticket = self._background.begin(history.version)
         task = asyncio.create_task(
             self._run_in_background(compaction, ticket), name=f"compaction of {history.session_id}"
@@ -298,6 +304,14 @@ class Compactor:
         if self._background.is_stale(history.version):
             await self.discard("the history changed")
 
+    async def _discard_late(self, history: GovernedHistory) -> str:
+        """Discard the running compaction, since a request cannot wait for it; returns its focus."""
+        governor, late = history.governor, self._under_way
+        suppressed = governor.suppressed_lengths
+        await self.discard("the request could not wait for it")
+        governor.suppressed_lengths = suppressed  # another one is written at once
+        return late.job.focus if late is not None else ""
+
     async def _wait_until_applied(self) -> None:
         """Wait for a compaction that is being applied: it is neither running nor ready any more."""
         async with self.rewriting:
@@ -331,9 +345,11 @@ async def _requested(
 
 
 def _is_written_at_once(on: Compactable) -> bool:
-    """Whether a request need not wait: a journal is written by code in a moment, and no one is asked about it."""
+    """Whether a request need not wait: a journal is written by code in a moment, and no one is asked about it. Under
+    another fallback nothing but a model writes."""
     policy = on.history.policy
-    return bool(policy.compacted_share) and not (policy.asks_first or policy.reviews_summaries or on.hooks.entries)
+    is_written = bool(policy.compacted_share) and policy.fallback is SummaryFallback.OFFLINE
+    return is_written and not (policy.asks_first or policy.reviews_summaries or on.hooks.entries)
 
 
 async def _ready(compaction: Compaction) -> Compaction:

@@ -62,6 +62,8 @@ class Job:
     trigger: Trigger
     focus: str = ""
     blocks: bool = True
+    by_code: bool = False
+    """Whether no model is asked, since no one can wait for it."""
     began: float = field(default_factory=time.monotonic)
     span: telemetry.CompactionSpan = field(default_factory=telemetry.CompactionSpan)
     started: bool = False
@@ -109,10 +111,14 @@ class Compaction(NamedTuple):
         return self.on.history
 
 
-def planned(on: Compactable, measured: Measured, plan: Plan, *, blocks: bool = True) -> Compaction:
+def planned(
+    on: Compactable, measured: Measured, plan: Plan, *, blocks: bool = True, by_code: bool = False
+) -> Compaction:
     """The compaction that a plan asks for."""
     history = on.history
-    return Compaction(_job(history.entries, history.governor.meter, measured, plan, blocks), on)
+    job = _job(history.entries, history.governor.meter, measured, plan, blocks)
+    job.by_code = by_code
+    return Compaction(job, on)
 
 
 def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan, blocks: bool) -> Job:
