@@ -42,6 +42,8 @@ from co_tui.settings import Settings
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
 
+SMALLEST_WINDOW_TOKENS: Final = 5_000
+"""Below this, no tools: their results would leave no room for an answer."""
 TOOLS_SHARE: Final = 0.29
 """Of the window: at most this is for the definitions of tools."""
 TOOL_TOKENS: Final = {
@@ -264,6 +266,8 @@ class WorkingTools:
 
 def tools_for_window(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
     """Those of the chosen tools that fit their share of a window; what is used least goes first."""
+    if window_tokens < SMALLEST_WINDOW_TOKENS:
+        return ()
     room, fitting = TOOLS_SHARE * window_tokens, set[str]()
     for name, tokens in TOOL_TOKENS.items():
         if name in chosen and (room := room - tokens) >= 0:

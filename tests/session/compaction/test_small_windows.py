@@ -47,7 +47,7 @@ def tools_that_it_has_no_room_for_are_no_longer_offered(crowded: SmallWindowTalk
     first, last = ([tool["function"]["name"] for tool in asked["tools"]] for asked in _ends(crowded.provider))
     assert "read_file" in first and "read_part" in last and "read_file" not in last
     (notice,) = crowded.notices
-    assert notice.kind == "tools_left_out" and "Left out: files." in notice.what and "2.5 times" in notice.what
+    assert notice.kind == "tools_left_out" and "files, commands" in notice.what and "2.5 times" in notice.what
 
 
 def the_cache_lost_is_what_the_provider_reads_less(crowded: SmallWindowTalk) -> None:

@@ -204,7 +204,7 @@ async def test_read_only_gives_no_tool_that_changes_anything(folder: Path, home:
     [
         ({"tools": ()}, 60_000, set()),
         ({"tools": ("plan",)}, 60_000, {"write_plan"}),
-        ({}, 2_048, set()),
+        ({}, 4_096, set()),
         (
             {"tools": ("commands", "files", "plan", "questions")},
             7_692,
@@ -212,7 +212,7 @@ async def test_read_only_gives_no_tool_that_changes_anything(folder: Path, home:
         ),
         (
             {"tools": ("commands", "plan", "questions")},
-            4_096,
+            5_500,
             COMMAND_TOOLS | {"check_command", "stop_command", "read_artifact", "write_plan"},
         ),
     ],
