@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from co_tui.context.journal.conclusions import FENCED
 from co_tui.late_pattern import late_pattern
 
 _TAG: Final = late_pattern(
@@ -23,7 +24,6 @@ _LINE_OF_PROGRAM: Final = late_pattern(
 _DEMONSTRATION: Final = late_pattern(
     r"(?:Here is a demonstration of how to|-{2,} ?DEMONSTRATION).*?(?:END OF DEMONSTRATION[ -]*|\Z)", re.DOTALL
 )
-_FENCED: Final = late_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
 _PASTED: Final = late_pattern(r"<(file|doc|document|diff|code|log|output|source|pre)\b[^<>\n]*>")
 _IN_LINE: Final = late_pattern(r"`[^`\n]*`")
 _NOT_PROSE: Final = late_pattern(
@@ -90,7 +90,7 @@ def without_envelopes(text: str) -> str:
 
 def without_pasted(text: str) -> str:
     """A prompt without fenced code, pasted documents, lines of code or output, and demonstrations."""
-    text = _DEMONSTRATION.sub("", _without(_PASTED, _FENCED.sub("\n", without_envelopes(text))))
+    text = _DEMONSTRATION.sub("", _without(_PASTED, FENCED.sub("\n", without_envelopes(text))))
     return "\n".join(
         line for line in text.splitlines() if _BEGINS.match(line) or not _NOT_PROSE.match(_IN_LINE.sub("", line))
     )

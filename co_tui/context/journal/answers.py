@@ -17,13 +17,14 @@ class Answer(NamedTuple):
     """What came of a call."""
 
     short: str = ""
-    """A result of a few words, or the outline of a file."""
+    """A result of a few words."""
     gist: str = ""
-    """For an entry without lines: the error of what failed, the end of what a command printed, the beginning of what
-    a service answered, or how much was read."""
+    """For an entry without lines: why it failed, what a file defines, the end of what a command printed, the beginning
+    of what a service answered, or how much was read."""
 
 
 def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
+    """What to say of a call that ended."""
     if ending.outcome:
         return Answer(gist=one_line(ending.error, GIST_CHARS))
     lines = [line.strip() for line in map(clean, result[:_READ_CHARS].splitlines()) if not is_empty(line)]

@@ -44,33 +44,10 @@ FOCUS_WEIGHT: Final = 40.0
 _WORD: Final = re.compile(
     r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z\u3040-\u9fff\uac00-\ud7af]+|\d+"
 )
-_COMMON: Final = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "with",
-        "what",
-        "about",
-        "that",
-        "this",
-        "keep",
-        "everything",
-        "all",
-        "how",
-        "why",
-        "are",
-        "was",
-        "were",
-        "from",
-        "into",
-        "only",
-        "not",
-        "you",
-        "your",
-        "our",
-    ]
-)
+_COMMON: Final = frozenset((
+    "the", "and", "for", "with", "what", "about", "that", "this", "keep", "everything", "all", "how", "why", "are",
+    "was", "were", "from", "into", "only", "not", "you", "your", "our",
+))  # fmt: skip
 SPENT: Final = 0.01
 """Of the budget: stop when less than this is left."""
 

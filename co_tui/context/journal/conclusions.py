@@ -12,7 +12,7 @@ MOST_SENTENCES: Final = 3
 LONGEST_CHARS: Final = MOST_CHARS + 60
 """Of a single sentence that is longer."""
 _READ_CHARS: Final = 8_000
-_FENCE: Final = late_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+FENCED: Final = late_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CALL: Final = late_pattern(
     r"<(function|execute_\w+|tool_call|command|bash|invoke|function_calls|think(?:ing)?|write_to_file|read_file"
     r"|replace_in_file|execute_command)\b[^>]*>.*?(?:</\1>|\Z)",
@@ -194,7 +194,7 @@ def _best(sentences: list[str]) -> list[str]:
 def _sentences(text: str) -> list[_Sentence]:
     """The sentences of the prose in a text; code, calls, tables and headings are left out."""
     prose = text[:_READ_CHARS]
-    for block in (_EDIT_BLOCK, _FENCE, _CALL):
+    for block in (_EDIT_BLOCK, FENCED, _CALL):
         prose = block.sub("\n", prose)
     found: list[_Sentence] = []
     for line in prose.splitlines():

@@ -226,22 +226,23 @@ class WorkRecord:
                 edits = [call for call in edits if path in call.changed][-1:]
             if edits:
                 self._state.undo(path for call in edits for path in call.changed)
-                outcome = RESTORED_LATER if path else UNDONE
-                calls = (call._replace(outcome=outcome) if call in edits else call for call in step.calls)
-                self.steps[at] = step._replace(calls=tuple(calls))
+                self._end_edits(at, edits, RESTORED_LATER if path else UNDONE)
                 return
 
     def _undo(self, paths: Collection[str]) -> None:
         """A command brought files back as they were before the edits."""
         for at, step in enumerate(self.steps):
-            if any(call.changed and not call.outcome and set(call.changed) <= set(paths) for call in step.calls):
-                calls = (
-                    call._replace(outcome=RESTORED_LATER)
-                    if call.changed and not call.outcome and set(call.changed) <= set(paths)
-                    else call
-                    for call in step.calls
-                )
-                self.steps[at] = step._replace(calls=tuple(calls))
+            edits = [
+                call for call in step.calls if call.changed and not call.outcome and set(paths).issuperset(call.changed)
+            ]
+            self._end_edits(at, edits, RESTORED_LATER)
+
+    def _end_edits(self, at: int, edits: Collection[Call], outcome: str) -> None:
+        """Edits of a step no longer count."""
+        if edits:
+            step = self.steps[at]
+            calls = (call._replace(outcome=outcome) if call in edits else call for call in step.calls)
+            self.steps[at] = step._replace(calls=tuple(calls))
 
     def _give_up(self) -> None:
         """No result comes any more for calls before the last reply."""

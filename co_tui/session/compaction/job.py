@@ -63,7 +63,7 @@ class Job:
     focus: str = ""
     blocks: bool = True
     by_code: bool = False
-    """Whether no model is asked, since no one can wait for it."""
+    """Whether no model is asked, since a request is about to be sent."""
     began: float = field(default_factory=time.monotonic)
     span: telemetry.CompactionSpan = field(default_factory=telemetry.CompactionSpan)
     started: bool = False
@@ -116,12 +116,10 @@ def planned(
 ) -> Compaction:
     """The compaction that a plan asks for."""
     history = on.history
-    job = _job(history.entries, history.governor.meter, measured, plan, blocks)
-    job.by_code = by_code
-    return Compaction(job, on)
+    return Compaction(_job(history.entries, history.governor.meter, measured, plan, blocks, by_code), on)
 
 
-def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan, blocks: bool) -> Job:
+def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan, blocks: bool, by_code: bool) -> Job:
     replaced = [measured.live[index] for index in plan.cut.replaced]
     messages = [measured.live[index] for index in plan.cut.replaced if index not in plan.cut.dropped]
     trigger = plan.cut.trigger
@@ -135,6 +133,7 @@ def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan,
         trigger=Trigger.BACKGROUND if trigger is Trigger.BLOCKING and not blocks else trigger,
         focus=plan.focus,
         blocks=blocks,
+        by_code=by_code,
     )
 
 

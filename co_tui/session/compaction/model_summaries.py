@@ -69,7 +69,7 @@ class ModelSummaries(NamedTuple):
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
         if (grown := await grown_journal(request)) is not None:
             return grown
-        if request.cannot_wait:
+        if request.by_code:
             return await fallback_summary(request)
         if trigger.is_automatic and self._is_own and self.is_in_use and self.answering.one_at_a_time:
             return await fallback_summary(request)  # it would take the model's only slot from the running turn

@@ -123,7 +123,7 @@ async def summary_request(job: Job, history: GovernedHistory, carried: str) -> S
     request.focus, request.bill = job.focus, job.bill
     if request.journal is not None:
         request.journal = request.journal._replace(focus=job.focus)
-    request.cannot_wait = job.by_code
+    request.by_code = job.by_code
     return request
 
 

@@ -77,8 +77,8 @@ class SummaryRequest:
     """Whether the user or the model asked for it: then a model writes the story even if the journal could grow."""
     most_tokens: float = math.inf
     """A longer summary would not be used."""
-    cannot_wait: bool = False
-    """Whether a request is about to be sent: then no model is asked."""
+    by_code: bool = False
+    """Whether no model is asked, since a request is about to be sent."""
 
     @property
     def held_tokens(self) -> float:

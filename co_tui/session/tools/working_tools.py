@@ -43,7 +43,7 @@ from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
 
 SMALLEST_WINDOW_TOKENS: Final = 5_000
-"""Below this, no tools: their results would leave no room for an answer."""
+"""Below this, there are no tools: their results would leave no room to answer."""
 TOOLS_SHARE: Final = 0.29
 """Of the window: at most this is for the definitions of tools."""
 TOOL_TOKENS: Final = {
@@ -52,7 +52,7 @@ TOOL_TOKENS: Final = {
 }  # fmt: skip
 """What each kind takes, by our estimate; in a small window, those at the end are dropped first."""
 ROOMY_WINDOW_TOKENS: Final = 16_000
-"""Below this, a file is edited with one call at a time."""
+"""Below this, a call edits one file only."""
 MOST_READ_CHARS: Final = 50_000
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
 SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
