@@ -3,6 +3,7 @@ import os
 import shutil
 import signal
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import hypothesis
@@ -77,6 +78,26 @@ def pytest_collection_finish() -> None:
     set_constants(LIMITS)
     gc.collect()
     gc.freeze()
+
+
+_VARIABLES = pytest.StashKey[dict[str, str]]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.stash[_VARIABLES] = dict(os.environ)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """A variable that one test leaves would help or break another."""
+    yield
+    before = item.stash[_VARIABLES]
+    left = {name for name, _ in before.items() ^ os.environ.items()} - {"PYTEST_CURRENT_TEST"}
+    for name in left:
+        os.environ.pop(name, None)
+    os.environ.update({name: before[name] for name in left & before.keys()})
+    assert not left, f"left changed: {', '.join(sorted(left))}"
 
 
 def pytest_sessionfinish() -> None:

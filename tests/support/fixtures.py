@@ -68,6 +68,7 @@ def here(home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[
     monkeypatch.setattr(threading, "excepthook", threading.excepthook)  # what a command sets ends with the test
     with mock.patch.dict(os.environ, CliCommand(home, folder).environ, clear=True):
         yield Here(home, folder)
+        monkeypatch.undo()  # afterwards it would bring this test's variables back
 
 
 @pytest.fixture
@@ -85,9 +86,10 @@ def served(co_tui: CliCommand, provider: Provider) -> CliCommand:
 
 
 @pytest.fixture
-def served_here(here: Here, provider: Provider) -> Here:
+def served_here(here: Here, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> Here:
     """The same in this process."""
-    here.environ.update(provider_environ(provider))
+    for name, value in provider_environ(provider).items():
+        monkeypatch.setenv(name, value)
     return here
 
 
