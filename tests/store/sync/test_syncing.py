@@ -287,8 +287,8 @@ def test_a_session_that_cannot_be_pushed_is_named_and_the_others_are_pushed(lapt
     begun(laptop, "b")
     laptop.writing().append("b", [Message(turn=1, message={"kind": "request", "parts": [nested]})]).result()
     begun(laptop, "a", "one")
-    wait_until(lambda: laptop.sync.refresh() == "" and laptop.sync.unpushed().sessions == 1)
-    assert "Session b is not synced" in laptop.sync.unpushed().reason
+    wait_until(lambda: laptop.sync.refresh() == "" and "Session b is not synced" in laptop.sync.unpushed().reason)
+    wait_until(lambda: laptop.sync.unpushed().sessions == 1)
     desktop.settle()
     assert titles(desktop)["one"] == "a"
 
