@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of, program_of, run_of, runs_of
 from co_tui.context.journal.outline import written_outline
-from co_tui.context.journal.shell_files import Change, changes_of, patched_files, reads_of
+from co_tui.context.journal.shell_files import Change, changes_of, patched_files, reads_of, scripts_in
 from co_tui.context.memory.unwrap import edit_in
 from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, WRITE_PLAN, objects_in
 from co_tui.inert import one_line
@@ -24,7 +24,7 @@ EDIT: Final = "edit"
 READ: Final = "read"
 READ_AGAIN: Final = 0.7
 EDITED: Final = 1.5
-ANSWERED: Final = 1.3
+ANSWERED: Final = 2.0
 _CONTENTS: Final = ("content", "file_text", "contents", "text", "file_content", "new_content", "code_edit")
 """Arguments with the text of a file that is written."""
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -85,6 +85,8 @@ class Begun(NamedTuple):
     """Whether it takes back the last edit of a file."""
     outline: str = ""
     """Of the file that it writes."""
+    scripts: Mapping[str, tuple[str, ...]] = {}
+    """The Python files that it writes, by their names, with the files that these would write."""
     plan: tuple[str, ...] | None = None
     """The steps of the plan that it writes, with how far each is; our own plan is stated anyway."""
 
@@ -127,7 +129,10 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
         written = next((text for key in _CONTENTS if isinstance(text := values.get(key), str)), "")
         outline = written_outline(written) if edit_in(values) == [] else ""
         undoes = "undo" in (*words, *sub.split("_"))
-        return Begun(head, EDIT if sub else verb, run, (run,), changes=changes, undoes=undoes, outline=outline)
+        scripts = scripts_in((change.path, written) for change in changes[:1])
+        return Begun(
+            head, EDIT if sub else verb, run, (run,), changes=changes, undoes=undoes, outline=outline, scripts=scripts
+        )
     run = Run(name, _values(values)[:1])
     return Begun(head, verb, run, (run,), acts=bool(_ACTS.intersection(words[:1])) and not label)
 
@@ -187,7 +192,10 @@ def begin_command(command: str) -> Begun:
     ):
         read = tuple(named[:1])
     outline = next((written_outline(simple.document) for simple in line if simple.written and simple.document), "")
-    return Begun(command_head(command), verb or "shell", run, runs, tuple(line), changes, read, looks, outline=outline)
+    return Begun(
+        command_head(command), verb or "shell", run, runs, tuple(line), changes, read, looks,
+        outline=outline, scripts=scripts_in((path, simple.document) for simple in line for path in simple.written),
+    )  # fmt: skip
 
 
 def command_head(command: str) -> str:

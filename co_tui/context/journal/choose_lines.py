@@ -48,6 +48,9 @@ _COMMON: Final = frozenset((
     "the", "and", "for", "with", "what", "about", "that", "this", "keep", "everything", "all", "how", "why", "are",
     "was", "were", "from", "into", "only", "not", "you", "your", "our",
 ))  # fmt: skip
+MOST_LISTED: Final = 8
+"""Names of a step that are listed without a line."""
+_NO_NAME: Final = re.compile(r"\d+p|[0-9a-f]{24,}")
 SPENT: Final = 0.01
 """Of the budget: stop when less than this is left."""
 
@@ -297,11 +300,14 @@ def _again(times: int) -> float:
     return AGAIN[times] if times < len(AGAIN) else AGAIN[-1]
 
 
-def _is_piece(name: str, listed: Iterable[str]) -> bool:
-    """Whether a name is a part of one that is listed, or none by itself."""
-    pieces = (f".{name}", f"{name}.", f"/{name}")
-    return (not name[0].isalnum() and name[0] not in "_/~@#") or any(
-        piece in each for each in listed for piece in pieces
+def _tells_little(name: str, listed: Sequence[str]) -> bool:
+    """Whether a name is a hash, a line range, a part of one that is listed, or has the same last part as one."""
+    pieces, last = (f".{name}", f"{name}.", f"/{name}"), name.rpartition(".")[2]
+    return (
+        len(listed) >= MOST_LISTED
+        or _NO_NAME.fullmatch(name) is not None
+        or (not name[0].isalnum() and name[0] not in "_/~@#")
+        or any(each.rpartition(".")[2] == last or any(piece in each for piece in pieces) for each in listed)
     )
 
 
@@ -311,7 +317,7 @@ def bare_names(
     """The heaviest names that nothing shows, within the budget, by the step that used them last."""
     found: dict[Place, list[str]] = {}
     for name in weights:  # heaviest first
-        if name in there or name not in places or _is_piece(name, found.get(places[name], ())):
+        if name in there or name not in places or _tells_little(name, found.get(places[name], ())):
             continue
         if (cost := estimate_text(name) + 1) > budget:
             break

@@ -19,7 +19,7 @@ from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in
 from co_tui.events.stored_messages import JOURNAL, SUMMARY
 
-NAMES_SHARE: Final = 0.1
+NAMES_SHARE: Final = 0.07
 """Of the budget: for names listed without a line."""
 NAMES_A_TOKEN: Final = 1.5
 LEAST_NAMES, MOST_NAMES = 200, 3_000

@@ -1,7 +1,7 @@
 """The files that the programs of a shell command change or read, by their names in the command."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from co_tui.shell.programs import PYTHON, Simple, arguments, is_file_name
@@ -41,6 +41,25 @@ def changes_of(simple: Simple) -> list[Change]:
     elif PYTHON.fullmatch(program):
         found += map(Change, _opened(simple))
     return list(dict.fromkeys(change for change in found if is_file_name(change.path)))
+
+
+def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
+    """The Python files among written ones, without their folders, with the files that these would write."""
+    return {
+        _base_name(path): tuple(filter(is_file_name, _written_by(code)))
+        for path, code in written
+        if path.endswith(".py")
+    }
+
+
+def script_run_by(simple: Simple) -> str:
+    """The name of the Python file that a program runs, without its folder; empty if it runs none."""
+    named = (word for word in simple.words[1:] if not word.startswith("-"))
+    return _base_name(next(named, "")) if PYTHON.fullmatch(simple.program) else ""
+
+
+def _base_name(path: str) -> str:
+    return path.rpartition("/")[2]
 
 
 def patched_files(patch: str) -> list[str]:
@@ -121,11 +140,14 @@ def _downloaded(simple: Simple) -> Iterator[Change]:
 
 def _opened(simple: Simple) -> Iterator[str]:
     """Files that inline Python code opens for writing."""
-    code = simple.document or next(
-        (text for flag, text in zip(simple.words[1:], simple.words[2:], strict=False) if flag == "-c"), ""
+    return _written_by(
+        simple.document
+        or next((text for flag, text in zip(simple.words[1:], simple.words[2:], strict=False) if flag == "-c"), "")
     )
-    if not code:
-        return
+
+
+def _written_by(code: str) -> Iterator[str]:
+    """The files that Python code opens for writing."""
     for found in _OPENED.finditer(code):
         yield found[1] or found[2]
     named = dict(_VARIABLE.findall(code))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import (
@@ -20,7 +20,7 @@ from co_tui.context.journal.calls import Begun, begin_call, changed_by
 from co_tui.context.journal.conclusions import concluded
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.outcomes import Ending, end_of_command, end_of_tool
-from co_tui.context.journal.shell_files import Change
+from co_tui.context.journal.shell_files import Change, script_run_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import WorkState
 from co_tui.context.memory.transcript_lines import DENIED_BY_USER, NOT_ALLOWED, USER, transcript_parts
@@ -103,6 +103,8 @@ class WorkRecord:
         """The message number of each reply → its step."""
         self._answered: dict[tuple[int, int], int] = {}
         """Where a result is → the step of its call."""
+        self._scripts: dict[str, tuple[str, ...]] = {}
+        """Python files that were written, by their names → the files that they write when they are run."""
         self._state = WorkState()
 
     def add(self, message: ModelMessage) -> None:
@@ -264,6 +266,9 @@ class WorkRecord:
             for change in changes:
                 self._undo_last(change.path)
             changes = ()
+        self._scripts.update(begun.scripts)
+        if not ending.outcome:
+            changes = (*changes, *self._changed_by_scripts(begun))
         self._state.add(begun, ending, changes)
         changed = tuple(change.path for change in changes)
         if restored := [change.path for change in changes if change.is_restored]:
@@ -271,6 +276,10 @@ class WorkRecord:
         read = () if ending.outcome else begun.read
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
+
+    def _changed_by_scripts(self, begun: Begun) -> Iterator[Change]:
+        for simple in begun.line or ():
+            yield from map(Change, self._scripts.get(script_run_by(simple), ()))
 
     def _replace(self, pending: _Pending, change: Any) -> None:
         step = self.steps[pending.step]

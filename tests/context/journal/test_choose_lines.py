@@ -2,7 +2,7 @@
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.journal.choose_lines import GAP_COST, LINE_COST, Candidate, Chooser
+from co_tui.context.journal.choose_lines import GAP_COST, LINE_COST, MOST_LISTED, Candidate, Chooser, bare_names
 from co_tui.context.journal.entries import Head, Kind
 from co_tui.context.journal.journal import LATEST_STEPS, Journal, appended, rewritten
 from co_tui.context.journal.shown_lines import ShownLine
@@ -88,3 +88,17 @@ def test_a_stored_journal_that_does_not_fit_its_text_becomes_a_story() -> None:
     assert Journal.from_json(journal.as_json(), journal.text) == journal
     edited = f"{journal.text} and more"
     assert Journal.from_json(journal.as_json(), edited) == Journal(story=edited)
+
+
+def test_names_without_a_line_are_few_and_each_says_something_of_its_own() -> None:
+    told = [
+        "sync_all",
+        "user.save",
+        "book.save",
+        "sync",
+        "920p",
+        "0123456789abcdef0123456789abcdef",
+        *map("n{}_x".format, range(20)),
+    ]
+    listed = bare_names(dict.fromkeys(told, 1.0), {}, dict.fromkeys(told, (0, 0)), 1_000)[0, 0]
+    assert listed[:4] == ["sync_all", "user.save", "sync", "n0_x"] and len(listed) == MOST_LISTED

@@ -85,7 +85,7 @@ def test_nothing_new_changes_nothing() -> None:
 
 def test_a_journal_without_room_is_not_appended_to_but_written_anew_within_its_budget() -> None:
     history = steps(0, 40)
-    full = rewritten(task_for(history[:60], 1_000), 870, "")
+    full = rewritten(task_for(history[:60], 1_000), 940, "")
     task = task_for(history, 1_000, earlier=full)
     assert appended(task) is None
     anew = rewritten(task, 870, full.story)

@@ -69,6 +69,20 @@ def test_files_that_a_shell_changes_are_known_by_their_names() -> None:
     assert ran("sed -n '3,9p' b.py", "text").read == ("b.py:3-9",)
 
 
+@pytest.mark.parametrize(
+    "writing",
+    [
+        call("bash", command="cat > fix.py <<'EOF'\nwith open('app/query.py', 'w') as f:\n    f.write(new)\nEOF"),
+        call("write_file", path="/work/fix.py", content="with open('app/query.py', 'w') as f:\n    f.write(new)"),
+    ],
+)
+def test_a_script_that_was_run_has_changed_the_files_that_it_writes(writing: ModelResponse) -> None:
+    run, failed = "python3 ./fix.py --now", "Traceback (most recent call last):\nKeyError: 'a'\n[exit code: 1]"
+    for command, output, changed in ((run, "done", True), (run, failed, False), ("cat fix.py", "done", False)):
+        work = record(writing, result("ok"), call("bash", command=command), result(output))
+        assert ("app/query.py" in work.state_text(500, ALL)) == changed
+
+
 def test_what_failed_is_reported_until_it_runs_well() -> None:
     failed = [call("bash", command="python repro.py"), result("TypeError: bad\n[exit code: 1]")]
     edited = [call("edit", path="src/a.py", oldText="x", newText="y"), result("Successfully replaced text")]
