@@ -1,6 +1,9 @@
 """What came of a call, in a few words under the head of its entry."""
 
-from typing import Final, NamedTuple
+import json
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any, Final, NamedTuple
 
 from co_tui.context.journal.calls import Begun
 from co_tui.context.journal.outcomes import Ending
@@ -10,6 +13,8 @@ from co_tui.inert import one_line
 
 ANSWER_CHARS: Final = 60
 GIST_CHARS: Final = 50
+RECORD_CHARS: Final = 160
+MOST_RECORDS, VALUES_OF_A_RECORD = 10, 4
 _READ_CHARS: Final = 100_000
 
 
@@ -37,8 +42,34 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
         return Answer(gist=text) if begun.changes else Answer(short=text)  # what was changed says more
     if begun.read and (outline := outline_of(result[:_READ_CHARS].splitlines())):
         return Answer(gist=outline)
+    if begun.line is None and not begun.read and (record := _record(result, begun.head)):
+        return Answer(gist=record)
     if begun.reads and len(lines) > 1:
         return Answer(gist=f"{len(lines)} lines")
-    if begun.line is not None:
-        return Answer(gist=one_line(lines[-1], GIST_CHARS))
-    return Answer(gist=one_line(lines[0], GIST_CHARS))
+    return Answer(gist=one_line(lines[0 if begun.line is None else -1], GIST_CHARS))
+
+
+def _record(result: str, head: str) -> str:
+    """The data that a service answered with, in a line: its values by their names, but for those of the call."""
+    if result[:1] not in ("{", "[") or len(result) > _READ_CHARS:
+        return ""
+    try:
+        value = json.loads(result)
+    except (ValueError, RecursionError):
+        return ""
+    if isinstance(value, list):
+        first = "; ".join(filter(None, (_brief(each, head) for each in value[:MOST_RECORDS])))
+        return one_line(f"{len(value)} × {first}" if len(value) > 1 else first, RECORD_CHARS)
+    fields = ((key, _brief(each, head)) for key, each in value.items())
+    return one_line(", ".join(f"{key} {brief}" for key, brief in fields if brief), RECORD_CHARS)
+
+
+def _brief(value: Any, head: str) -> str:
+    """A value that the call does not name; of a list those of each, of a record the first ones."""
+    if isinstance(value, Mapping):
+        values = filter(None, (_brief(each, head) for each in value.values()))
+        return " ".join(islice(values, VALUES_OF_A_RECORD))
+    if isinstance(value, list):
+        return "/".join(filter(None, (_brief(each, head) for each in value[:MOST_RECORDS])))
+    text = "" if value is None else str(value)
+    return "" if text in head else text

@@ -24,6 +24,7 @@ EDIT: Final = "edit"
 READ: Final = "read"
 READ_AGAIN: Final = 0.7
 EDITED: Final = 1.5
+RAN: Final = 1.05
 ANSWERED: Final = 2.0
 _CONTENTS: Final = ("content", "file_text", "contents", "text", "file_content", "new_content", "code_edit")
 """Arguments with the text of a file that is written."""
@@ -97,7 +98,9 @@ class Begun(NamedTuple):
             return READ_AGAIN
         if self.run.program == EDIT or self.changes:
             return EDITED
-        return 1.0 if self.line is not None else ANSWERED
+        if self.line is not None:
+            return 1.0 if self.reads else RAN
+        return ANSWERED
 
 
 def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:

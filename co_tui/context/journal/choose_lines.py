@@ -91,7 +91,7 @@ class Candidate:
         self.weighed = [_weighed(line.text) for line in self.lines]
         is_said = self.head.kind is Kind.SAID
         self.head_cost = LINE_COST if is_said else estimate_text(f"{self.head.line}{self.head.came}") + LINE_COST
-        self.head_names = () if is_said else tuple(names_in(f"{self.head.text} {self.head.answer}"))
+        self.head_names = () if is_said else tuple(names_in(f"{self.head.text} {self.head.came}"))
 
     def neighbours(self, place: int) -> list[int]:
         """The places of the lines that stood directly before and after."""

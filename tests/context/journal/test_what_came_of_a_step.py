@@ -7,7 +7,10 @@ import pytest
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact.offline_summary import summarise_offline
+from co_tui.context.journal.answers import Answer, answer_of
+from co_tui.context.journal.calls import begin_call
 from co_tui.context.journal.journal import rewritten
+from co_tui.context.journal.outcomes import Ending
 from co_tui.context.memory import unwrap
 from co_tui.context.memory.names import names_in
 from tests.support.journal_talks import answer, called, prompt, ran, task_for
@@ -36,6 +39,25 @@ def test_a_result_of_a_few_words_is_under_its_call() -> None:
 def test_a_result_wrapped_in_json_is_unwrapped(wrapped: Any) -> None:
     lines = told(*ran("make rows", json.dumps(wrapped)))
     assert lines == ["- $ make rows", "    first_row ok", "    second_row bad"]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            {"id": "NM1VX1", "cabin": "economy", "flights": [{"number": "HAT208", "date": "2024-05-20"}], "note": None},
+            "cabin economy, flights HAT208 2024-05-20",
+        ),
+        (
+            [{"from": "NM1VX1", "number": "HAT208", "seats": 3}, {"from": "NM1VX1", "number": "HAT041", "seats": 10}],
+            "2 × HAT208 3; HAT041 10",
+        ),
+    ],
+)
+@pytest.mark.parametrize("indent", [None, 2])
+def test_data_of_a_service_is_told_by_its_values(data: Any, said: str, indent: int | None) -> None:
+    begun = begin_call("get_reservation", {"id": "NM1VX1"})
+    assert answer_of(begun, Ending(), json.dumps(data, indent=indent)).gist == said
 
 
 def test_an_exit_code_within_the_envelope_is_how_the_command_ended() -> None:
