@@ -7,7 +7,7 @@ import pytest
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact.offline_summary import summarise_offline
-from co_tui.context.journal.answers import Answer, answer_of
+from co_tui.context.journal.answers import answer_of
 from co_tui.context.journal.calls import begin_call
 from co_tui.context.journal.journal import rewritten
 from co_tui.context.journal.outcomes import Ending
