@@ -127,7 +127,7 @@ async def test_a_packed_summary_that_is_back_in_the_context_can_be_edited(home: 
     environment = environment_for(home, model, summary_fallback="offline")
     session = await Session.start(environment, "scripted")
     while len(session.state.rewrites) < 4:
-        await session.submit(f"{OPENING} {session.state.turn} about src/module.py ".ljust(12_000, "a"))
+        await session.submit(f"{OPENING} {session.state.turn} about src/module.py ".ljust(30_000, "a"))
     session.history.release_memory()
     before = session.state.rewrites[-2].seq
     await session.edits.undo()

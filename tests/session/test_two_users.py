@@ -31,6 +31,7 @@ from co_tui.settings.permission_rules import parse_rule
 from co_tui.store.store_errors import SessionOfAnother
 from tests.support.approving import YES, Person
 from tests.support.growing_files import said
+from tests.support.long_run import also_in_a_long_run
 from tests.support.postgres import postgres_server, synced_store
 from tests.support.working import Call, Working, repository, working_in
 
@@ -178,7 +179,7 @@ async def test_rows_that_a_server_adds_to_ones_own_session_decide_nothing(machin
     await session.close()
 
 
-@pytest.mark.parametrize("change", ["rules", "copies", "call"])
+@pytest.mark.parametrize("change", also_in_a_long_run(["rules"], ["copies", "call"]))
 async def test_an_approval_that_was_changed_or_moved_does_not_count(
     machine: Machine, database: str, folder: Path, change: str
 ) -> None:

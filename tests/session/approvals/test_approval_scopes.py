@@ -18,6 +18,7 @@ from co_tui.session.turns.turn import Outcome
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from tests.support.approving import YES, Person, Tools, asking, environment_with, left, log_of, returns
 from tests.support.environments import ScriptedModel, facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.working import Working, repository, working_in
 
 
@@ -35,12 +36,13 @@ WRITES = [("write_file", {"path": path, "content": "x"}) for path in ("src/a", "
 
 @pytest.mark.parametrize(
     ("answer", "asked_for", "at_once"),
-    [
-        (answered("session", "Edit(src/**)"), ["src/a", "c"], True),
-        (answered("session", "Edit(src/**)"), ["src/a", "c"], False),
-        (answered("project", "Edit(src/**)", "Edit(./*)"), ["src/a"], True),
-        (YES, ["src/a", "src/b", "c"], True),
-    ],
+    also_in_a_long_run(
+        [
+            (answered("session", "Edit(src/**)"), ["src/a", "c"], False),
+            (answered("project", "Edit(src/**)", "Edit(./*)"), ["src/a"], True),
+        ],
+        [(answered("session", "Edit(src/**)"), ["src/a", "c"], True), (YES, ["src/a", "src/b", "c"], True)],
+    ),
 )
 async def test_an_answer_allows_what_it_shows(
     home: Path, folder: Path, answer: Approval, asked_for: list[str], at_once: bool

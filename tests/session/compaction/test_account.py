@@ -153,7 +153,7 @@ MUCH_PINNED = [Turn("", 40, 3, 600, ends) for ends in ("", "", "pin many", "", "
 @given(TURNS)
 @example(EDITED_THEN_UNDONE)
 @example(MUCH_PINNED)
-@settings(max_examples=drawn(2))
+@settings(max_examples=drawn(1))
 async def test_every_figure_of_a_compaction_is_the_same_wherever_it_is_shown(turns: list[Turn]) -> None:
     async with talked(turns) as (session, _):
         for event in session.state.compactions:

@@ -19,6 +19,7 @@ from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.store.notes.memory_text import MemoryEntry
 from tests.support.compacting import TOO_MUCH, look, looking, successes, texts
 from tests.support.environments import ScriptedModel, environment_for, facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import GOOD, fill, served_environment, talk, talking
 
@@ -81,12 +82,10 @@ async def test_an_emergency_is_remembered_whatever_the_policy(home: Path, provid
 
 @pytest.mark.parametrize(
     ("kept", "rule", "is_remembered"),
-    [
-        ("compactions", "background", True),
-        ("trimming", "background", False),
-        ("trimming", "turns", True),
-        ("off", "turns", False),
-    ],
+    also_in_a_long_run(
+        [("compactions", "background", True), ("trimming", "background", False)],
+        [("trimming", "turns", True), ("off", "turns", False)],
+    ),
 )
 async def test_a_setting_says_what_is_remembered(
     home: Path, provider: Provider, kept: str, rule: str, is_remembered: bool

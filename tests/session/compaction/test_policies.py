@@ -19,6 +19,7 @@ from co_tui.settings.hook_entries import HookEntry
 from tests.context.request.test_pipeline import LOADED
 from tests.support.compacting import texts
 from tests.support.environments import facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply, count
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, compactions, fill, talk, talking
@@ -194,7 +195,7 @@ async def test_the_summariser_is_told_what_the_system_prompt_is_about(home: Path
         assert " ".join(system.split())[:200] in asked.split("<conversation>")[0]
 
 
-@pytest.mark.parametrize(("limit", "turns"), [(20, 3), (24, 4)])
+@pytest.mark.parametrize(("limit", "turns"), also_in_a_long_run([(24, 4)], [(20, 3)]))
 async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
     home: Path, provider: Provider, limit: int, turns: int
 ) -> None:
@@ -219,7 +220,7 @@ async def test_cowagent_s4_resuming_restores_the_texts_of_the_last_turns(
         await again.close()
 
 
-@pytest.mark.parametrize("policy", ["balanced", "co-cli", "inkeep", "copilot", "off"])
+@pytest.mark.parametrize("policy", also_in_a_long_run(["balanced", "inkeep"], ["co-cli", "copilot", "off"]))
 async def test_other_policies_restore_the_exact_history(home: Path, provider: Provider, policy: str) -> None:
     async with talking(home, provider, **under(policy)) as session:
         await fill(session, 6)

@@ -14,6 +14,7 @@ from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.compacting import TOO_MUCH, texts
 from tests.support.environments import facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import REFUSALS, Provider, Reply
 from tests.support.stores import replayed, stored_events
 from tests.support.talks import fill, served_environment, talk, talking
@@ -21,7 +22,9 @@ from tests.support.talks import fill, served_environment, talk, talking
 pytestmark = pytest.mark.usefixtures("long_answers")
 
 
-@pytest.mark.parametrize("refusal", REFUSALS)
+@pytest.mark.parametrize(
+    "refusal", also_in_a_long_run(["anthropic"], [each for each in REFUSALS if each != "anthropic"])
+)
 async def test_a_request_that_is_too_long_is_shortened_and_sent_again(
     home: Path, provider: Provider, refusal: str
 ) -> None:
@@ -81,7 +84,7 @@ async def test_a_prompt_that_cannot_fit_at_all_ends_in_a_sentence_and_the_sessio
 LAYERS = ("compacted", "retrying with at most", "turns, clipped", "cleared the context")
 
 
-@pytest.mark.parametrize("refusals", [1, 2, 3, 4, 8])
+@pytest.mark.parametrize("refusals", also_in_a_long_run([2, 8], [1, 3, 4]))
 async def test_each_refusal_brings_the_next_layer(home: Path, provider: Provider, refusals: int) -> None:
     async with talking(home, provider) as session:
         await fill(session, 12, words=100)

@@ -11,7 +11,7 @@ from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import facts
-from tests.support.long_run import LONG_RUN, also_in_a_long_run
+from tests.support.long_run import LONG_RUN, also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import GOOD, LONG, served_environment, talking
 
@@ -37,7 +37,7 @@ async def ask(session: Session, provider: Provider, turn: int, words: int, calls
 @pytest.mark.parametrize(
     ("reported", "words", "calls", "reports_usage"),
     also_in_a_long_run(
-        [(*GROWS, False), (*JUMPS, False), (*LOOPS, True)], [(*GROWS, True), (*JUMPS, True), (*LOOPS, False)]
+        [(*GROWS, False), (*JUMPS, True)], [(*GROWS, True), (*JUMPS, False), (*LOOPS, True), (*LOOPS, False)]
     ),
 )
 async def test_a_few_turns_in_a_window_that_no_one_names(
@@ -62,6 +62,7 @@ async def test_a_few_turns_in_a_window_that_no_one_names(
     assert provider.refused == refused and len(provider.counted) > sent, "another process knows it, too"
 
 
+@only_in_a_long_run
 async def test_an_error_code_in_brackets_leaves_the_model_usable(home: Path, provider: Provider) -> None:
     """`(2013)` is a code. The refusal teaches that the size was too long, and nothing about 2,013 tokens."""
     provider.default, provider.summary, provider.window = LONG, GOOD, 32_000

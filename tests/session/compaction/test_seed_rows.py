@@ -18,6 +18,7 @@ from tests.session.compaction.test_policies import successes, under
 from tests.session.tools.test_agent_files import asks, call
 from tests.session.turns.test_delegations import ended, whole
 from tests.support.environments import ScriptedModel, environment_for
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import served_environment, talk, talking
 
@@ -30,7 +31,13 @@ PLAN = {"items": [{"content": "read the code", "status": "completed"}, {"content
 
 
 @pytest.mark.usefixtures("long_answers")
-@pytest.mark.parametrize(("policy", "changes"), [*((name, {}) for name in SEEDS), *AUTOMATIC], ids=str)
+@pytest.mark.parametrize(
+    ("policy", "changes"),
+    also_in_a_long_run(
+        [("inkeep", {}), AUTOMATIC[0]], [*((name, {}) for name in SEEDS if name != "inkeep"), AUTOMATIC[1]]
+    ),
+    ids=str,
+)
 async def test_c5_a_compaction_carries_the_plan_and_the_instructions_of_skills(
     folder: Path, home: Path, provider: Provider, policy: str, changes: dict[str, Any]
 ) -> None:

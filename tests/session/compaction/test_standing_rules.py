@@ -11,6 +11,7 @@ from co_tui.session.turns.turn import Outcome
 from tests.session.compaction.test_policies import BROKEN, under
 from tests.support.compacting import RULE, TOO_MUCH, successes, texts
 from tests.support.environments import facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.stores import replayed
 from tests.support.talks import fill, talk, talking
@@ -58,7 +59,7 @@ async def test_the_two_messages_of_co_cli_keep_rules(home: Path, provider: Provi
             assert "\n".join(texts(session.state)).count(RULE) == 1
 
 
-@pytest.mark.parametrize("has_summary", [True, False])
+@pytest.mark.parametrize("has_summary", also_in_a_long_run([True], [False]))
 async def test_the_window_of_co_cli_keeps_rules(home: Path, provider: Provider, has_summary: bool) -> None:
     provider.summary = provider.summary if has_summary else BROKEN
     async with talking(home, provider, **under("co-cli", max_history_messages=10)) as session:
@@ -78,7 +79,9 @@ async def recovered(session: Session, provider: Provider, refusals: int) -> list
     return [error.outcome for error in facts(list(session.state.timeline), SessionError)]
 
 
-@pytest.mark.parametrize(("policy", "last"), [("off", "turns, clipped"), ("balanced", "except the summary")])
+@pytest.mark.parametrize(
+    ("policy", "last"), also_in_a_long_run([("off", "turns, clipped")], [("balanced", "except the summary")])
+)
 async def test_every_step_of_a_recovery_keeps_rules(home: Path, provider: Provider, policy: str, last: str) -> None:
     async with talking(home, provider, **under(policy)) as session:
         await session.submit(RULE)

@@ -12,6 +12,7 @@ from co_tui.session.session import Session
 from co_tui.session.state.session_state import Entry
 from tests.session.compaction.test_policies import BROKEN, successes, under
 from tests.support.compacting import RULE, read, texts
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import MODEL, compactions, served_environment, talking
@@ -26,17 +27,17 @@ def balanced(**changes: Any) -> dict[str, Any]:
     return under("balanced", context_window=8_000, daily_memory="off", **changes)
 
 
-def answer(n: int) -> Reply:
-    lines = "\n".join(f"part_{n}_{k} of the cart is read by src/shop_{n}_{k}.py before checkout." for k in range(25))
+def answer(n: int, count: int = 25) -> Reply:
+    lines = "\n".join(f"part_{n}_{k} of the cart is read by src/shop_{n}_{k}.py before checkout." for k in range(count))
     return Reply(
         text=f"This is what I found about the cart, part {n}:\n{lines}", prompt_tokens=-1, completion_tokens=500
     )
 
 
-async def work(session: Session, provider: Provider, turns: int) -> None:
+async def work(session: Session, provider: Provider, turns: int, lines: int = 25) -> None:
     for _ in range(turns):
         number = session.state.turn + 1
-        provider.script = [answer(number)]
+        provider.script = [answer(number, lines)]
         await session.submit(f"What about part {number} of the cart?")
     await session.settle(30)
 
@@ -60,18 +61,9 @@ async def test_a_models_story_stands_first_and_the_journal_follows(home: Path, p
         first, second = done.replacement
         assert first["metadata"][SUMMARY] == done.summary and first["metadata"][JOURNAL]["story"] == len(TOLD)
         assert second["metadata"][RULES] == [RULE] and SUMMARY not in second["metadata"]
-        assert replayed(home, session.id) == session.state
-
-
-async def test_a_checkpoint_shows_what_is_sent(home: Path, provider: Provider) -> None:
-    provider.window = 100_000
-    async with talking(home, provider, **balanced()) as session:
-        await work(session, provider, 5)
-        provider.summaries = [STORY]
-        done = await session.compact()
-        past, under_way, *_ = texts(session.state)
         assert "\n## Where the work stands\n" in under_way
-        assert f"{past}\n\n{under_way}\n" in read(Path(done.checkpoint_path))
+        assert f"{past}\n\n{under_way}\n" in read(Path(done.checkpoint_path)), "a checkpoint shows what is sent"
+        assert replayed(home, session.id) == session.state
 
 
 async def test_a_journal_longer_than_the_window_of_the_summariser_is_still_told_by_it(
@@ -80,7 +72,7 @@ async def test_a_journal_longer_than_the_window_of_the_summariser_is_still_told_
     provider.summary = STORY
     provider.window = 2_500
     async with talking(home, provider, **balanced(summary_share=0.6)) as session:
-        for _ in range(3):
+        for _ in range(2):
             await work(session, provider, 4)
             done = await session.compact()
             assert done.success and done.summarised_by == MODEL, done.note
@@ -103,19 +95,19 @@ async def test_only_a_journal_written_anew_and_a_request_of_the_user_ask_a_model
     provider.window, provider.summary = 100_000, STORY
     async with talking(home, provider, **balanced()) as session:
         while len(successes(session)) < 2 and session.state.turn < 60:
-            await work(session, provider, 1)
+            await work(session, provider, 1, lines=60)
         first, second = successes(session)
         assert provider.summary_requests == [] and first.summarised_by == second.summarised_by == "offline"
         assert second.summary.startswith(f"{first.summary}\n"), "it was only extended, so that the cached prefix lives"
         assert first.usage == second.usage == {}
         while not provider.summary_requests and session.state.turn < 120:
-            await work(session, provider, 1)
+            await work(session, provider, 1, lines=60)
         *grown, anew = successes(session)
         assert {done.summarised_by for done in grown} == {"offline"} and anew.summarised_by == MODEL
         assert anew.summary.startswith(f"{TOLD}\n\n") and not anew.summary.startswith(grown[-1].summary)
         (asked,) = provider.summary_requests
         assert grown[-1].summary.splitlines()[0] in asked["messages"][-1]["content"], "the story is of what would fold"
-        await work(session, provider, 1)
+        await work(session, provider, 1, lines=60)
         assert (await session.compact()).summarised_by == MODEL and len(provider.summary_requests) == 2
         assert replayed(home, session.id) == session.state
 
@@ -203,6 +195,7 @@ async def compacted_before(home: Path, provider: Provider, told: str) -> tuple[s
         return session.id, before
 
 
+@only_in_a_long_run
 async def test_a_session_with_original_lines_of_the_old_form_is_compacted_again_and_undone(
     home: Path, provider: Provider
 ) -> None:

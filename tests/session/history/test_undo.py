@@ -8,6 +8,7 @@ from co_tui.events import Message
 from co_tui.session.session import Session
 from co_tui.session.state.history_edits import NothingToUndo
 from tests.support.compacting import texts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import fill, talk, talking
@@ -91,7 +92,7 @@ async def test_pinned_messages_survive_and_replaced_ones_come_back(home: Path, p
         assert replayed(home, session.id) == session.state
 
 
-@pytest.mark.parametrize("pinned", ["call", "result"])
+@pytest.mark.parametrize("pinned", also_in_a_long_run(["result"], ["call"]))
 async def test_a_pinned_half_of_a_pair_keeps_the_other_half(home: Path, provider: Provider, pinned: str) -> None:
     def look() -> str:
         return "the very thing"

@@ -20,6 +20,7 @@ from co_tui.settings.hook_entries import HookEntry
 from tests.support.approving import YES, Person, left, log_of
 from tests.support.environments import facts
 from tests.support.hook_scripts import heard, hook, said, specific, user_texts, worked
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.working import Call, Working, working_in
 
 NO = Approval(approved=False, by="user")
@@ -102,7 +103,7 @@ def python(folder: Path, name: str, body: str, matcher: str = "") -> tuple[HookE
     return (HookEntry(f"{sys.executable} -S {script}", matcher),)
 
 
-@pytest.mark.parametrize("mode", ["edits", "plan"])
+@pytest.mark.parametrize("mode", also_in_a_long_run(["plan"], ["edits"]))
 async def test_every_tool_that_a_session_offers_is_in_the_table(folder: Path, home: Path, mode: str) -> None:
     model = Working()
     await worked(folder, home, model, mode=mode, **EVERYTHING)
@@ -124,6 +125,7 @@ async def test_a_script_that_refuses_refuses_every_tool(folder: Path, home: Path
     assert [each.by for each in facts(log, ApprovalDecided)] == ["hook"] * len(rows)
 
 
+@only_in_a_long_run
 @pytest.mark.parametrize(("mode", "rows"), [("edits", ROWS), ("plan", [PLAN])])
 async def test_a_script_that_asks_asks_about_every_tool(folder: Path, home: Path, mode: str, rows: list[Row]) -> None:
     before = names_in(folder)
@@ -187,14 +189,21 @@ BOTH = ("edit_files", {"files": [{"path": name, "replacements": [EDIT]} for name
 
 @pytest.mark.parametrize(
     "call",
-    [
-        ("write_file", {"path": ".env", "content": "x"}),
-        ("create_directory", {"path": ".env"}),
-        ("edit_file", {"path": ".env", **EDIT}),
-        ("edit_files", {"files": [{"path": "a", "replacements": [EDIT]}, {"path": ".env", "replacements": [EDIT]}]}),
-        ("edit_files", {"files": [{"path": "a", "replacements": [EDIT]}, {"path": "./.env", "content": "x"}]}),
-        ("edit_files", {"files": [{"path": ".env", "content": "x"}]}),
-    ],
+    also_in_a_long_run(
+        [
+            ("edit_file", {"path": ".env", **EDIT}),
+            ("edit_files", {"files": [{"path": "a", "replacements": [EDIT]}, {"path": "./.env", "content": "x"}]}),
+        ],
+        [
+            ("write_file", {"path": ".env", "content": "x"}),
+            ("create_directory", {"path": ".env"}),
+            (
+                "edit_files",
+                {"files": [{"path": "a", "replacements": [EDIT]}, {"path": ".env", "replacements": [EDIT]}]},
+            ),
+            ("edit_files", {"files": [{"path": ".env", "content": "x"}]}),
+        ],
+    ),
 )
 async def test_block_edits_of_env(folder: Path, home: Path, call: Call) -> None:
     (folder / ".env").write_text("1\n")
@@ -218,7 +227,7 @@ async def test_format_after_edit(folder: Path, home: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("tool", ["run_command", "start_command"])
+@pytest.mark.parametrize("tool", also_in_a_long_run(["run_command"], ["start_command"]))
 async def test_validate_bash(folder: Path, home: Path, tool: str) -> None:
     model = Working((tool, {"command": "grep x a > made"}), (tool, {"command": "touch fine"}))
     hooks = {"preToolUse": python(folder, "guard", VALIDATE_BASH, "Bash")}
@@ -243,7 +252,7 @@ async def test_changed_input_changes_that_file_only(folder: Path, home: Path) ->
     assert "hook about `edit  b`" in user_texts(model)[-1] and "ours" in user_texts(model)[-1]
 
 
-@pytest.mark.parametrize("answer", [YES, NO])
+@pytest.mark.parametrize("answer", also_in_a_long_run([NO], [YES]))
 async def test_a_question_about_one_file_asks_about_the_whole_call(folder: Path, home: Path, answer: Approval) -> None:
     person = Person(answer)
     asks = python(folder, "asks", ASKS_FOR_ONE, "Edit")

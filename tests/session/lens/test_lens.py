@@ -33,7 +33,7 @@ from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (400).to_bytes(4) + (300).to_bytes(4) + b"\x08\x02\0\0\0" + b"\0" * 64
-POLICIES = also_in_a_long_run(["balanced", "co-cli", "inkeep", "cowagent"], ["copilot", "off"])
+POLICIES = also_in_a_long_run(["balanced", "cowagent"], ["co-cli", "inkeep", "copilot", "off"])
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -114,7 +114,7 @@ async def test_resumed_under_another_policy_or_window_it_is_measured_anew(
 
 @pytest.mark.parametrize(
     ("policy", "tools"),
-    also_in_a_long_run([("balanced", [read_large]), ("copilot", [])], [("balanced", []), ("copilot", [read_large])]),
+    also_in_a_long_run([("balanced", [])], [("copilot", []), ("balanced", [read_large]), ("copilot", [read_large])]),
 )
 async def test_a_compaction_foresees_the_tools_that_it_brings(home: Path, policy: str, tools: list[Any]) -> None:
     environment = environment_for(home, ScriptedModel(Asked().script, window=60_000), tools=tools)
@@ -149,7 +149,7 @@ async def test_a_compaction_foresees_the_tools_that_it_brings(home: Path, policy
 async def test_what_does_not_fit_is_listed_and_the_rest_is_what_is_sent(home: Path) -> None:
     model, alone = Asked(), LOADED["balanced"].but(compaction="none", recollection_share=0.0)
     async with opened(home, model, alone, window=2_000) as session:
-        await said(session, *[f"Question {n}: " + "what about src/main.py? " * 40 for n in range(12)])
+        await said(session, *[f"Question {n}: " + "what about src/main.py? " * 90 for n in range(6)])
         lens = lens_of(session)
         agrees(session, lens)
         out = [each for each in lens.left if each.why == "does not fit"]
@@ -210,7 +210,7 @@ async def test_a_reply_that_no_longer_fits_is_shown_as_the_next_request_while_it
 async def test_after_an_undo_the_gauge_shows_what_fits(home: Path) -> None:
     settings = LOADED["balanced"].but(recollection_share=0.0)
     async with opened(home, Asked(), settings.but(compaction="none"), window=3_000) as session:
-        await said(session, *[f"Question {n}: " + "what about src/main.py? " * 40 for n in range(12)])
+        await said(session, *[f"Question {n}: " + "what about src/main.py? " * 90 for n in range(6)])
         await session.switcher.apply_settings(settings)
         await session.compact()
         await session.edits.undo()
@@ -418,7 +418,7 @@ def test_shares_add_up(total: int, weights: list[float]) -> None:
 
 @pytest.mark.parametrize(
     ("policy", "counts"),
-    also_in_a_long_run([("balanced", Counts(1.7, 900)), ("co-cli", Counts(0.5))], [("copilot", Counts(2.5))]),
+    also_in_a_long_run([("balanced", Counts(1.7, 900))], [("co-cli", Counts(0.5)), ("copilot", Counts(2.5))]),
     ids=str,
 )
 async def test_the_total_is_the_gauges_however_the_provider_counts(

@@ -18,6 +18,7 @@ from co_tui.settings.markdown.agent_files import read_project_agents
 from tests.support.approving import YES, Person, left
 from tests.support.harmless_folders import HARMLESS
 from tests.support.hostile_folders import HOSTILE, HOSTILE_FILES, SECRET, repository
+from tests.support.long_run import also_in_a_long_run
 from tests.support.programs_run import programs_run
 from tests.support.working import Working, working_in
 
@@ -74,7 +75,15 @@ async def test_a_look_runs_nothing_and_shows_nothing_from_outside(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "name", [*HOSTILE_FILES, "fsmonitor", "worktree_outside", "linked_head", "git_file_to_private"]
+    "name",
+    also_in_a_long_run(
+        ["fsmonitor", "linked_head", "links_out", "pipes"],
+        [
+            *(each for each in HOSTILE_FILES if each not in ("links_out", "pipes")),
+            "worktree_outside",
+            "git_file_to_private",
+        ],
+    ),
 )
 async def test_a_turn_in_a_hostile_folder_works_and_sends_nothing_from_outside(
     tmp_path: Path, home: Path, name: str

@@ -14,6 +14,7 @@ from co_tui.session.session import Session
 from co_tui.session.state.derive import replay
 from co_tui.session.state.out_of_context import out_of_context, removal_reason
 from tests.support.environments import ScriptedModel, environment_for
+from tests.support.long_run import also_in_a_long_run
 
 SAID = re.compile(r"(?:prompt|answer)-\d+x")
 
@@ -62,7 +63,7 @@ WAYS: dict[str, dict[str, object]] = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", also_in_a_long_run([*WAYS][:2], [*WAYS][2:]))
 async def test_whatever_a_policy_leaves_of_a_talk_is_not_set_apart(home: Path, way: str) -> None:
     environment = environment_for(home, ScriptedModel(talker), **WAYS[way])
     session = await Session.start(environment, "scripted")

@@ -16,7 +16,7 @@ from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.here import Here
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import LONG_RUN, also_in_a_long_run
 
 Edit = Callable[[dict[str, Any]], Any]
 
@@ -78,7 +78,10 @@ ODD_REPLIES: dict[str, tuple[Edit, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", ODD_REPLIES)
+SUITE_REPLIES = ("half a character", "absurd usage", "a date that is none", "a part too many", "no parts", "no kind")
+
+
+@pytest.mark.parametrize("name", ODD_REPLIES if LONG_RUN else SUITE_REPLIES)
 async def test_an_odd_value_in_a_reply_costs_that_value(name: str, left: tuple[Environment, str]) -> None:
     change, words = ODD_REPLIES[name]
     environment, session_id = left
@@ -90,15 +93,10 @@ async def test_an_odd_value_in_a_reply_costs_that_value(name: str, left: tuple[E
 
 @pytest.mark.parametrize(
     "change",
-    [
-        lambda payload: "{damaged",
-        lambda payload: "[" * 50_000,
-        lambda payload: "5",
-        lambda payload: '{"turn": ' + "9" * 5_000 + "}",
-        lambda payload: {},
-        put("turn", value=10**30),
-        put("message", value=7),
-    ],
+    also_in_a_long_run(
+        [lambda payload: "[" * 50_000, lambda payload: "5", put("turn", value=10**30), put("message", value=7)],
+        [lambda payload: "{damaged", lambda payload: '{"turn": ' + "9" * 5_000 + "}", lambda payload: {}],
+    ),
 )
 async def test_a_damaged_message_costs_that_message(change: Edit, left: tuple[Environment, str]) -> None:
     environment, session_id = left
@@ -110,14 +108,10 @@ async def test_a_damaged_message_costs_that_message(change: Edit, left: tuple[En
 @pytest.mark.parametrize(
     "change",
     also_in_a_long_run(
+        [put("current_tokens", value=10**30), put("cost", value=float("nan")), put("model", value=None)],
         [
-            put("current_tokens", value=10**30),
-            put("cost", value=float("nan")),
             put("measured", value=5),
-            put("model", value=None),
             put("input_tokens", value=[1]),
-        ],
-        [
             put("current_tokens", value=1.5),
             put("cost", value=float("inf")),
             put("cost", value="much"),
@@ -139,7 +133,9 @@ async def test_an_odd_measurement_costs_no_session(change: Edit, left: tuple[Env
     await goes_on(environment, fork)
 
 
-@pytest.mark.parametrize("usage", ["{damaged", "5", "null", "[" * 50_000, '{"current_tokens": "many"}'])
+@pytest.mark.parametrize(
+    "usage", also_in_a_long_run(["{damaged", '{"current_tokens": "many"}'], ["5", "null", "[" * 50_000]), ids=len
+)
 async def test_an_odd_row_costs_no_session(usage: str, left: tuple[Environment, str]) -> None:
     environment, session_id = left
     with sqlite3.connect(environment.paths.database) as connection:

@@ -16,6 +16,7 @@ from co_tui.session.approvals.questions import Approval
 from co_tui.session.session import Session
 from co_tui.session.tools.folder.seen_files import MOST_FILES, SeenFiles
 from tests.support.approving import YES, Person
+from tests.support.long_run import also_in_a_long_run
 from tests.support.working import Working, repository, working_in
 
 NO = Approval(approved=False, by="user")
@@ -88,15 +89,19 @@ async def test_several_files_are_changed_in_one_step_after_one_question(folder: 
 
 @pytest.mark.parametrize(
     ("bad", "why"),
-    [
-        (replaced("lib/a.py", ("nowhere", "x")), "lib/a.py: old_text not found"),
-        (replaced("check.py", ("login", "x")), "check.py: old_text found 3 times"),
-        (replaced("none.py", ("a", "b")), "none.py: File not found"),
-        (whole("../out.py", "x"), "outside the project root"),
-        ({"path": "lib/a.py"}, "lib/a.py: give either replacements or content"),
-        ({"path": "lib/a.py", "content": "x", "replacements": [{"old_text": "a", "new_text": "b"}]}, "give either"),
-        (whole("login.py/x", "x"), "login.py/x: "),
-    ],
+    also_in_a_long_run(
+        [
+            (replaced("check.py", ("login", "x")), "check.py: old_text found 3 times"),
+            (whole("../out.py", "x"), "outside the project root"),
+            ({"path": "lib/a.py"}, "lib/a.py: give either replacements or content"),
+            (whole("login.py/x", "x"), "login.py/x: "),
+        ],
+        [
+            (replaced("lib/a.py", ("nowhere", "x")), "lib/a.py: old_text not found"),
+            (replaced("none.py", ("a", "b")), "none.py: File not found"),
+            ({"path": "lib/a.py", "content": "x", "replacements": [{"old_text": "a", "new_text": "b"}]}, "give either"),
+        ],
+    ),
 )
 async def test_if_one_change_is_not_possible_none_is_made_or_asked_about(
     folder: Path, tmp_path: Path, bad: dict[str, Any], why: str

@@ -11,6 +11,7 @@ from co_tui.session.approvals.questions import Approval, ApprovalQuestion
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import Person, left
+from tests.support.long_run import also_in_a_long_run
 from tests.support.sandbox import needs_bwrap
 from tests.support.waiting import until
 from tests.support.ways_to_run import COMMANDS, HARMFUL, WAYS, write
@@ -72,7 +73,7 @@ def test_the_disguise_works_without_us(folder: Path, tmp_path: Path) -> None:
     assert git_runs(folder / "src", tmp_path / "ran")
 
 
-@pytest.mark.parametrize("order", [list(DISGUISE), list(reversed(DISGUISE))])
+@pytest.mark.parametrize("order", also_in_a_long_run([list(DISGUISE)], [list(reversed(DISGUISE))]))
 async def test_file_tools_make_no_repository_in_disguise(
     folder: Path, home: Path, tmp_path: Path, order: list[str]
 ) -> None:
@@ -130,7 +131,9 @@ def present(folder: Path) -> list[str]:
 
 
 @needs_bwrap
-@pytest.mark.parametrize("vehicle", VEHICLES)
+@pytest.mark.parametrize(
+    "vehicle", also_in_a_long_run(["a background command", "a link"], ["a command", "a rename of a folder"])
+)
 async def test_nothing_that_a_sandboxed_command_makes_runs_later(
     folder: Path, home: Path, tmp_path: Path, vehicle: str
 ) -> None:

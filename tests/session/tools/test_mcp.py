@@ -20,6 +20,7 @@ from co_tui.session.turns.turn import Outcome
 from co_tui.settings.mcp_servers import McpServer
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.approving import Person
+from tests.support.long_run import only_in_a_long_run
 from tests.support.mcp_talk import Talk, calls, lives, odd
 from tests.support.waiting import PATIENCE_S, next_fact, until
 
@@ -32,6 +33,7 @@ TIME = McpServer(
 NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"}
 
 
+@only_in_a_long_run
 async def test_a_real_server_is_asked_about_and_used(folder: Path, home: Path) -> None:
     person = Person(Approval(approved=True, by="user", scope="session", rules=("mcp__time__convert_time",)))
     step = ("mcp__time__convert_time", NOON)
@@ -143,10 +145,18 @@ async def test_a_slow_one_is_not_waited_for(folder: Path, home: Path, monkeypatc
     assert error.kind == "mcp_missing"
 
 
-async def test_tools_that_are_left_out_of_requests_are_said_once(folder: Path, home: Path) -> None:
+async def test_definitions_are_bounded_and_named_as_providers_take_them_and_those_left_out_are_said_once(
+    folder: Path, home: Path
+) -> None:
     both = {"many": odd("many"), "large": odd("large")}
     async with Talk(folder, home, ("read_file", {"path": "x"}), window=200_000, mcp_servers=both) as talk:
         assert await talk.say("hello") is Outcome.DONE
+        many, large = talk.environment.mcp_servers.reports
+    offered = [name for name in talk.model.offered if name.startswith("mcp__")]
+    assert len([name for name in offered if name.startswith("mcp__many__")]) == 64
+    assert offered[64:] == ["mcp__large__small", "mcp__large__odd_n_me_x"]
+    assert many.text == "running, 64 tools; 936 more are too many or too large"
+    assert large.text == "running, 2 tools; 2 more are too many or too large"
     assert [error.what for error in talk.errors] == [
         "936 tools of MCP server many are left out: too many or too large.",
         "2 tools of MCP server large are left out: too many or too large.",
@@ -238,20 +248,6 @@ async def test_stopping_the_turn_stops_the_call_and_not_the_server(folder: Path,
         talk.session.interrupt()
         assert await asyncio.wait_for(said, PATIENCE_S) is Outcome.INTERRUPTED
         assert talk.environment.mcp_servers.reports[0].stage == "running"
-
-
-async def test_definitions_are_bounded_in_number_and_size_and_named_as_providers_take_them(
-    folder: Path, home: Path
-) -> None:
-    both = {"many": odd("many"), "large": odd("large")}
-    async with Talk(folder, home, window=200_000, mcp_servers=both) as talk:
-        assert await talk.say("hello") is Outcome.DONE
-        many, large = talk.environment.mcp_servers.reports
-    offered = [name for name in talk.model.offered if name.startswith("mcp__")]
-    assert len([name for name in offered if name.startswith("mcp__many__")]) == 64
-    assert offered[64:] == ["mcp__large__small", "mcp__large__odd_n_me_x"]
-    assert many.text == "running, 64 tools; 936 more are too many or too large"
-    assert large.text == "running, 2 tools; 2 more are too many or too large"
 
 
 async def test_definitions_leave_room_in_the_window(folder: Path, home: Path) -> None:

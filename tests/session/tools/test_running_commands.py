@@ -34,13 +34,15 @@ from co_tui.store.store_errors import StoreError
 from tests.session.tools.test_commands import is_gone, runs
 from tests.support.approving import left
 from tests.support.command import CliCommand
-from tests.support.long_run import LONG_RUN
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.sandbox import KINDS, needs_bwrap
 from tests.support.waiting import PATIENCE_S, until, wait_until
 from tests.support.working import Working, repository, working_in
 
 LET = Unattended(yes=True)
+SOME_KINDS = also_in_a_long_run(KINDS[:1], KINDS[1:])
+"""For what is the same in a sandbox."""
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ async def heard_until(listener, words: str) -> list[str]:
     raise AssertionError(heard)
 
 
-@pytest.mark.parametrize("kind", KINDS if LONG_RUN else KINDS[:1])
+@pytest.mark.parametrize("kind", SOME_KINDS)
 async def test_what_a_command_says_is_reported_while_it_runs(folder: Path, home: Path, kind: str) -> None:
     command = "echo first; printf '10%%\\r20%%\\r'; until test -e go; do sleep 0.01; done; echo last"
     model = Working(("run_command", {"command": command}))
@@ -91,7 +93,7 @@ async def test_only_the_end_of_a_flood_is_reported(folder: Path, home: Path) -> 
     await left(environment, session)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_KINDS)
 async def test_background_commands_are_listed_and_can_be_ended(folder: Path, home: Path, kind: str) -> None:
     model = Working(("start_command", {"command": f"echo serving; touch file; exec tail -f {folder}/file"}))
     environment = working_in(folder, home, model, LET, command_sandbox=kind)
@@ -132,7 +134,7 @@ async def test_a_command_does_not_choose_what_is_ended_in_its_place(folder: Path
     await left(environment, session)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_KINDS)
 async def test_what_background_commands_write_is_not_in_the_repository(folder: Path, home: Path, kind: str) -> None:
     before = names(folder)
     model = Working(("start_command", {"command": "sleep 600"}))
@@ -147,11 +149,13 @@ async def test_what_background_commands_write_is_not_in_the_repository(folder: P
     assert names(folder) == before and not kept.exists()
 
 
-DAEMONS = [
-    ("off", "(trap '' TERM; tail -f {file})"),
-    ("off", "setsid tail -f {file}"),
-    pytest.param("bwrap", "setsid sh -c 'trap \"\" TERM; tail -f {file}'", marks=needs_bwrap),
-]
+DAEMONS = also_in_a_long_run(
+    [
+        ("off", "setsid tail -f {file}"),
+        pytest.param("bwrap", "setsid sh -c 'trap \"\" TERM; tail -f {file}'", marks=needs_bwrap),
+    ],
+    [("off", "(trap '' TERM; tail -f {file})")],
+)
 
 
 @pytest.mark.parametrize(("kind", "daemon"), DAEMONS)
@@ -329,7 +333,7 @@ async def test_a_command_that_ends_while_its_files_are_begun_is_not_moved(
     assert streams[0].content_within(100) == b"the end"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_KINDS)
 async def test_a_moved_command_ends_by_the_user_and_with_the_session(folder: Path, home: Path, kind: str) -> None:
     steps = [("run_command", {"command": f"touch {name}; exec tail -f {folder}/{name}"}) for name in ("one", "two")]
     model = Working(*steps)
@@ -437,7 +441,7 @@ async def test_nothing_is_moved_if_it_cannot_be_logged(folder: Path, home: Path)
         assert await turn is Outcome.DONE and "Moved" not in model.returned[-1]
 
 
-@pytest.mark.parametrize("is_moved", [True, False])
+@pytest.mark.parametrize("is_moved", also_in_a_long_run([True], [False]))
 async def test_who_resumes_a_session_learns_once_that_its_background_commands_ended(
     folder: Path, home: Path, is_moved: bool
 ) -> None:

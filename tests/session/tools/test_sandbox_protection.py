@@ -14,6 +14,7 @@ from co_tui.session.approvals.questions import Approval, ApprovalQuestion
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import YES, Person, left
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.sandbox import needs_bwrap
 from tests.support.waiting import until
 from tests.support.working import Call, Working, repository, working_in
@@ -153,7 +154,7 @@ async def test_nothing_is_left_behind_by_looking(folder: Path, home: Path) -> No
 
 
 CREATED = {
-    "settings": {
+    "settings and repositories": {
         ".mcp.json": "echo '{}' > .mcp.json",
         ".claude": "mkdir -p .claude && echo '{}' > .claude/settings.json",
         ".codex": "ln -s /etc .codex",
@@ -162,19 +163,17 @@ CREATED = {
         ".vscode/tasks.json": "mkdir .vscode && echo '{}' > .vscode/tasks.json",
         ".gitmodules": "touch .gitmodules",
         ".hooks": "mkdir -p .hooks && echo true > .hooks/pre-commit",
-    },
-    "repositories": {
         "src/HEAD": "mkdir src && git init -q --bare src && echo true > src/hooks/pre-commit",
         "bare/HEAD": "git init -q --bare bare && git -C bare config core.fsmonitor /bin/true",
         "hook/.git": "git init -q hook && echo true > hook/.git/hooks/pre-commit",
         "watch/.git": "git init -q watch && git -C watch config core.fsmonitor /bin/true",
         "remote/.git": "git init -q remote && printf '[remote \"o\"]url = ext::sh' >> remote/.git/config",
-    },
-    "a copy by link": {"lib/.git": "mkdir lib && cp -r .git lib/g && ln -s g lib/.git"},
-    "a copy by name": {"lib/.git": "cp -r .git g && mkdir lib && echo 'gitdir: ../g' > lib/.git"},
-    "in the repository": {
         ".git/config.worktree": "printf '[core]\\nfsmonitor = x\\n' > .git/config.worktree",
         ".git/modules/x": "mkdir -p .git/modules/x/hooks && echo x > .git/modules/x/hooks/post-checkout",
+    },
+    "copies": {
+        "linked/.git": "mkdir linked && cp -r .git linked/g && ln -s g linked/.git",
+        "lib/.git": "cp -r .git g && mkdir lib && echo 'gitdir: ../g' > lib/.git",
     },
     "another repository": {".git/commondir": "cp -r .git g && echo ../g > .git/commondir"},
     "a worktree": {
@@ -246,6 +245,7 @@ async def test_what_the_user_made_between_two_commands_is_theirs(folder: Path, h
     assert (folder / ".mcp.json").read_text() == "{}" and (folder / ".claude").is_dir() and aside(home) == []
 
 
+@only_in_a_long_run
 async def test_a_file_tool_changes_what_the_user_allowed(folder: Path, home: Path) -> None:
     (folder / ".mcp.json").write_text("{}")
     (folder / "innocent").symlink_to(".git/config")
@@ -289,7 +289,7 @@ async def test_what_the_user_allowed_is_not_changed_by_a_command_that_runs(folde
 
 
 @pytest.mark.usefixtures("watched_often")
-@pytest.mark.parametrize("left_by", ["start_command", "run_command"])
+@pytest.mark.parametrize("left_by", also_in_a_long_run(["start_command"], ["run_command"]))
 async def test_what_runs_on_is_watched(folder: Path, home: Path, left_by: str) -> None:
     """While it runs, and once more when it ends with the session."""
     loop = "until test -e go; do sleep 0.05; done; echo '{}' > .mcp.json; "
@@ -307,7 +307,7 @@ async def test_what_runs_on_is_watched(folder: Path, home: Path, left_by: str) -
     assert not (folder / ".mcp.json").exists() and not (folder / ".claude").exists()
 
 
-@pytest.mark.parametrize("tool", ["run_command", "start_command", "a process left running"])
+@pytest.mark.parametrize("tool", also_in_a_long_run(["run_command", "start_command"], ["a process left running"]))
 async def test_outside_processes_are_hidden_and_background_commands_are_stopped(
     folder: Path, home: Path, tool: str
 ) -> None:

@@ -125,19 +125,23 @@ async def test_a_free_line_is_run_from_the_words_that_were_judged(folder: Path, 
 
 @pytest.mark.parametrize(
     ("call", "sentence"),
-    [
-        (("read_file", {"path": "../outside.txt"}), "outside"),
-        (("read_file", {"path": "link"}), "outside"),
-        (("write_file", {"path": "../outside.txt", "content": "x"}), "outside"),
-        (("write_file", {"path": "link", "content": "x"}), "outside"),
-        (("write_file", {"path": "/etc/nothing", "content": "x"}), "outside"),
-        (("edit_file", {"path": "link", "old_text": "secret", "new_text": "x"}), "outside"),
-        (("create_directory", {"path": "../more"}), "outside"),
-        (("write_file", {"path": ".git/hooks/pre-commit", "content": "x"}), "protected"),
-        (("write_file", {"path": ".env", "content": "x"}), "protected"),
-        (("edit_file", {"path": "login.py", "old_text": "not there", "new_text": "x"}), "not found"),
-        (("edit_file", {"path": "nothing.py", "old_text": "a", "new_text": "b"}), "not found"),
-    ],
+    also_in_a_long_run(
+        [
+            (("read_file", {"path": "link"}), "outside"),
+            (("write_file", {"path": "../outside.txt", "content": "x"}), "outside"),
+            (("edit_file", {"path": "link", "old_text": "secret", "new_text": "x"}), "outside"),
+            (("create_directory", {"path": "../more"}), "outside"),
+            (("write_file", {"path": ".git/hooks/pre-commit", "content": "x"}), "protected"),
+            (("edit_file", {"path": "nothing.py", "old_text": "a", "new_text": "b"}), "not found"),
+        ],
+        [
+            (("read_file", {"path": "../outside.txt"}), "outside"),
+            (("write_file", {"path": "link", "content": "x"}), "outside"),
+            (("write_file", {"path": "/etc/nothing", "content": "x"}), "outside"),
+            (("write_file", {"path": ".env", "content": "x"}), "protected"),
+            (("edit_file", {"path": "login.py", "old_text": "not there", "new_text": "x"}), "not found"),
+        ],
+    ),
 )
 async def test_what_cannot_work_is_refused_by_a_sentence_and_no_one_is_asked(
     folder: Path, home: Path, tmp_path: Path, call, sentence: str
@@ -225,7 +229,7 @@ async def test_settings_and_the_window_decide_what_there_is(folder: Path, home: 
     await left(environment, session)
 
 
-@pytest.mark.parametrize("form", also_in_a_long_run(["full", "prompt"], ["pair", "marker"]))
+@pytest.mark.parametrize("form", also_in_a_long_run(["full"], ["prompt", "pair", "marker"]))
 async def test_plan_and_skills_are_in_every_request_after_a_compaction(folder: Path, home: Path, form: str) -> None:
     (folder / "long.txt").write_text("\n".join(f"line {n} of something long enough to count" for n in range(400)))
     skill = folder / ".claude" / "skills" / "greet"

@@ -26,7 +26,7 @@ from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.approving import YES, Person, Tools, environment_with, left, log_of, returns
 from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.kept_folders import content_of
-from tests.support.long_run import drawn
+from tests.support.long_run import also_in_a_long_run, drawn
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import until
 from tests.support.wires import WIRES, Wire
@@ -161,7 +161,7 @@ async def check(place: Path, reply: Sequence[tuple[Call, Answer]], together: Scr
     assert await worked(place / "together", together, answers) == expected
 
 
-@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("wire", also_in_a_long_run(["anthropic"], [wire for wire in WIRES if wire != "anthropic"]))
 async def test_on_every_wire(tmp_path: Path, provider: Provider, wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in WIRES[wire].environ(provider).items():
         monkeypatch.setenv(name, value)
@@ -299,7 +299,7 @@ async def test_reads_run_together(home: Path) -> None:
     await left(environment, session)
 
 
-@pytest.mark.parametrize("rounds", range(2, 8))
+@pytest.mark.parametrize("rounds", also_in_a_long_run([2, 5, 7], [3, 4, 6]))
 async def test_a_result_that_came_just_before_the_stop_is_kept(home: Path, rounds: int) -> None:
     """The stop comes some rounds of the loop after the tool ended."""
 

@@ -13,6 +13,7 @@ from co_tui.session.turns.turn import Outcome
 from tests.session.tools.test_agent_files import REVIEWER, Model, asks, call, project
 from tests.session.turns.test_delegations import ended
 from tests.support.environments import facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.stores import stored_events
 from tests.support.waiting import HANGING_S, PATIENCE_S, until
 
@@ -26,7 +27,13 @@ PASSING = {
 }
 
 
-@pytest.mark.parametrize(("name", "kind"), [*(("self", kind) for kind in PASSING), ("reviewer", next(iter(PASSING)))])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    also_in_a_long_run(
+        [("reviewer", "too many requests"), ("self", "a stream that is cut")],
+        [("self", "too many requests"), ("self", "a server's failure")],
+    ),
+)
 async def test_a_passing_failure_is_tried_again_and_no_tool_runs_twice(
     home: Path, folder: Path, name: str, kind: str
 ) -> None:

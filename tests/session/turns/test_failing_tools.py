@@ -18,6 +18,7 @@ from co_tui.session.turns.turn import Outcome
 from tests.session.tools.test_agent_files import Model, call, project
 from tests.session.turns.test_delegations import ended
 from tests.support.environments import ScriptedModel, environment_for, facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.stores import replayed, stored_events
 
 Step = Sequence[tuple[str, str]]
@@ -75,7 +76,7 @@ def last_error(session: Session) -> SessionError:
     return error
 
 
-@pytest.mark.parametrize("far_apart", [False, True])
+@pytest.mark.parametrize("far_apart", also_in_a_long_run([True], [False]))
 async def test_many_different_failures_of_one_tool_do_not_end_the_turn(home: Path, far_apart: bool) -> None:
     def steps(n: int) -> Step | None:
         if n > MANY:

@@ -30,18 +30,17 @@ from tests.support.environments import facts
 from tests.support.killed import (
     FIRST,
     PROMPT,
-    SCRIPTS,
     check_finished,
     check_waits_or_is_closed,
     environment_of,
     statuses,
 )
-from tests.support.long_run import LONG_RUN
+from tests.support.long_run import LONG_RUN, also_in_a_long_run
 from tests.support.stores import replayed
 from tests.support.waiting import until
 
 
-@pytest.mark.parametrize("scenario", SCRIPTS if LONG_RUN else [each for each in SCRIPTS if each != "delegate"])
+@pytest.mark.parametrize("scenario", also_in_a_long_run(["main", "parallel", "nested"], ["delegate"]))
 async def test_after_every_event_it_is_asked_again_or_interrupted(home: Path, scenario: str) -> None:
     made = environment_of(home, scenario, Tools(), Person(*[YES] * 5))
     session = await Session.start(made, "scripted")
@@ -53,8 +52,8 @@ async def test_after_every_event_it_is_asked_again_or_interrupted(home: Path, sc
     asked_again = 0
     for upto in range(begin, len(events)):
         cut = events[begin : upto + 1]
-        if isinstance(cut[-1].fact, UsageInfo) and not LONG_RUN:
-            continue  # nothing waits for it
+        if not LONG_RUN and (isinstance(cut[-1].fact, UsageInfo) or (scenario != "main" and upto % 3 != 1)):
+            continue  # nothing waits for usage; delegations have many events of each kind
         copy = await session.fork(upto=cut[-1].seq)
         tools, person = Tools(), Person(*[YES] * 5)
         again = environment_of(home, scenario, tools, person)
@@ -123,7 +122,9 @@ async def left_at_its_question(home: Path, scenario: str, questions: int = 1) ->
     return session
 
 
-@pytest.mark.parametrize(("scenario", "questions"), [("delegate", 1), ("parallel", 2), ("nested", 1)])
+@pytest.mark.parametrize(
+    ("scenario", "questions"), also_in_a_long_run([("parallel", 2)], [("delegate", 1), ("nested", 1)])
+)
 async def test_quitting_at_a_delegates_question_is_no_different(home: Path, scenario: str, questions: int) -> None:
     session = await left_at_its_question(home, scenario, questions)
     tools, person = Tools(), Person()
@@ -149,14 +150,10 @@ async def test_quitting_at_a_delegates_question_is_no_different(home: Path, scen
 
 @pytest.mark.parametrize(
     ("scenario", "instead"),
-    [
-        ("delegate", "prompt"),
-        ("delegate", "stop"),
-        ("delegate", "clear"),
-        ("delegate", "prompt at once"),
-        ("parallel", "prompt"),
-        ("nested", "stop"),
-    ],
+    also_in_a_long_run(
+        [("delegate", "clear"), ("delegate", "prompt at once"), ("parallel", "prompt"), ("nested", "stop")],
+        [("delegate", "prompt"), ("delegate", "stop")],
+    ),
 )
 async def test_what_is_not_answered_ends_with_its_turn(home: Path, scenario: str, instead: str) -> None:
     session = await left_at_its_question(home, scenario, 2 if scenario == "parallel" else 1)

@@ -22,7 +22,7 @@ from co_tui.session.turns.unfinished import recovered
 from tests.session.tools.test_agent_files import REVIEWER, Model, Person, asks, call, project
 from tests.session.turns.test_delegations import ended
 from tests.support.killed import check_waits_or_is_closed
-from tests.support.long_run import drawn
+from tests.support.long_run import drawn, only_in_a_long_run
 from tests.support.stores import stored_events
 from tests.support.waiting import HANGING_S, PATIENCE_S, until
 
@@ -113,6 +113,7 @@ class Silent(Person):
         raise AssertionError
 
 
+@only_in_a_long_run
 async def test_stopped_in_the_middle_of_eight_all_end_and_the_talk_continues(home: Path, folder: Path) -> None:
     made, model = eight(home, folder, plain=[[asyncio.Event()]], nested=[["Half ", asyncio.Event()]])
     made.questions = silent = Silent()
@@ -163,6 +164,7 @@ async def test_killed_in_the_middle_of_eight_another_process_continues(home: Pat
     await ended(again, resumed, left)
 
 
+@only_in_a_long_run
 async def test_killed_at_any_moment_it_resumes_with_every_call_answered(home: Path, folder: Path) -> None:
     made, model = eight(home, folder)
     session = await Session.start(made, "scripted")
@@ -190,6 +192,7 @@ TREES = st.lists(
 )
 
 
+@only_in_a_long_run
 @settings(max_examples=drawn(2), deadline=None, derandomize=True)
 @given(tree=TREES, stops=st.booleans())
 def test_any_tree_of_delegations_is_kept_apart_and_replays(tree: list[tuple[str, str, list[str]]], stops: bool) -> None:

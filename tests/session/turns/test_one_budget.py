@@ -91,9 +91,9 @@ async def continued(session: Session) -> Outcome:
 
 
 async def test_a_delegation_of_many_steps_that_compacts_and_is_killed(home: Path, folder: Path) -> None:
-    own, parts, writes_at = 3, 30, 20
+    own, parts, writes_at = 1, 18, 12
     at_the_question = own + 1 + writes_at
-    model = Reader(own, parts, writes_at=writes_at, lines=220)
+    model = Reader(own, parts, writes_at=writes_at, lines=370)
     made = reading(home, folder, model)
     session = await Session.start(made, "scripted")
     assert await session.submit("Go.") is Outcome.DONE
@@ -108,7 +108,7 @@ async def test_a_delegation_of_many_steps_that_compacts_and_is_killed(home: Path
     (question,) = [event.seq for event in events if isinstance(event.fact, ApprovalRequested)]
     few = at_the_question + 4
     for most, outcome in ((200, Outcome.DONE), (few, Outcome.FAILED)):
-        again = reading(home, folder, Reader(own, parts, writes_at=writes_at, lines=220), most)
+        again = reading(home, folder, Reader(own, parts, writes_at=writes_at, lines=370), most)
         killed = await Session.resume(again, await session.fork(upto=question))
         assert await killed.ask_pending() is outcome
         if outcome is Outcome.DONE:

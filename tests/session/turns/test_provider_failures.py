@@ -20,6 +20,7 @@ from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import Settings
 from co_tui.store.sqlite.store import SqliteStore
 from tests.support.environments import facts
+from tests.support.long_run import LONG_RUN, also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.replies import DONE, HELLO, STOP, call, chunk, sse
 from tests.support.stores import stored_events
@@ -112,7 +113,10 @@ CUT_OFF = {
 }
 
 
-@pytest.mark.parametrize("name", CUT_OFF)
+SUITE_CUTS = ("half a line", "an error as Anthropic tells it", "an error that is no object", "a call without an end")
+
+
+@pytest.mark.parametrize("name", CUT_OFF if LONG_RUN else SUITE_CUTS)
 async def test_a_reply_that_breaks_off_is_asked_for_again_and_kept_as_interrupted(
     name: str, poked: Session, provider: Provider
 ) -> None:
@@ -127,7 +131,9 @@ async def test_a_reply_that_breaks_off_is_asked_for_again_and_kept_as_interrupte
     assert await poked.submit("again") is Outcome.DONE
 
 
-@pytest.mark.parametrize("end", [sse(STOP), sse(DONE), sse(STOP, DONE), sse(chunk({}, "length"))])
+@pytest.mark.parametrize(
+    "end", also_in_a_long_run([sse(STOP), sse(DONE), sse(chunk({}, "length"))], [sse(STOP, DONE)]), ids=len
+)
 async def test_a_reply_is_whole_when_its_end_is_reported_either_way(
     end: bytes, session: Session, provider: Provider
 ) -> None:
@@ -149,7 +155,10 @@ async def test_a_call_with_half_a_character_does_no_harm(
     "".join(str(entry.message) for entry in poked.state.transcript).encode()
 
 
-@pytest.mark.parametrize("returned", ["a\udcffb", {"name": "\ud800"}, object(), {1, 2}, b"\xff", float("nan"), 10**400])
+@pytest.mark.parametrize(
+    "returned",
+    also_in_a_long_run([{"name": "\ud800"}, object(), float("nan")], ["a\udcffb", {1, 2}, b"\xff", 10**400]),
+)
 async def test_a_tool_may_return_anything(returned: Any, poked: Session, provider: Provider) -> None:
     def odd() -> Any:
         return returned
@@ -194,7 +203,7 @@ async def test_a_redirect_gets_neither_the_conversation_nor_the_key(session: Ses
     assert told.kind == "redirect" and "OPENAI_BASE_URL" in told.what
 
 
-@pytest.mark.parametrize("before", [380, 390, 395])
+@pytest.mark.parametrize("before", also_in_a_long_run([390], [380, 395]))
 async def test_an_error_is_hidden_before_it_is_cut(before: int, session: Session, provider: Provider) -> None:
     provider.script = [Reply(status=400, body=error(f"{'x' * before} {PLAIN_KEY} {'y' * 100}"))]
     await session.submit("hi")
@@ -202,7 +211,11 @@ async def test_an_error_is_hidden_before_it_is_cut(before: int, session: Session
     assert PLAIN_KEY[:2] not in told.what and "… If this persists, choose another" in told.what
 
 
-@pytest.mark.parametrize("body", ["[" * 30_000, '{"error":' * 30_000, '{"error":' * 900 + "1" + "}" * 900])
+@pytest.mark.parametrize(
+    "body",
+    also_in_a_long_run(['{"error":' * 900 + "1" + "}" * 900], ["[" * 30_000, '{"error":' * 30_000]),
+    ids=len,
+)
 async def test_an_error_nested_without_end_is_reported(body: str, session: Session, provider: Provider) -> None:
     provider.script = [Reply(status=400, body=body)]
     assert await session.submit("hi") is Outcome.FAILED
@@ -222,7 +235,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ODD)
+@pytest.mark.parametrize("name", ODD if LONG_RUN else ("content", "nested", "nothing", "no text"))
 async def test_an_odd_reply_is_reported_with_what_is_odd_about_it(
     name: str, session: Session, provider: Provider
 ) -> None:
@@ -246,7 +259,7 @@ USAGES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("told", USAGES)
+@pytest.mark.parametrize("told", also_in_a_long_run(USAGES[1:3], [USAGES[0], *USAGES[3:]]))
 async def test_a_count_that_cannot_be_is_not_believed(
     told: Any, session: Session, provider: Provider, home: Path
 ) -> None:

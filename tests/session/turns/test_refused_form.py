@@ -10,6 +10,7 @@ from co_tui.events import SessionError
 from co_tui.session.turns.turn import Outcome
 from tests.support import provider_formats as formats
 from tests.support.environments import facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.provider_sessions import ALL, session_with
 from tests.support.wires import Spoken
@@ -80,7 +81,7 @@ async def test_thoughts_after_a_history_that_changed_are_dropped(
 UNPAIRED = "messages.1: `tool_use` ids were found without `tool_result` blocks immediately after"
 
 
-@pytest.mark.parametrize(("wire", "words"), [("anthropic", UNPAIRED), ("responses", PAIR)])
+@pytest.mark.parametrize(("wire", "words"), also_in_a_long_run([("responses", PAIR)], [("anthropic", UNPAIRED)]))
 async def test_a_call_refused_in_the_middle_of_a_turn_is_sent_as_text_with_its_result(
     home: Path, provider: Provider, wire: str, words: str
 ) -> None:
@@ -96,7 +97,10 @@ async def test_a_call_refused_in_the_middle_of_a_turn_is_sent_as_text_with_its_r
 
 
 @pytest.mark.parametrize(
-    "words", [STALE, "model: this field is wrong", "This model does not support tool_use.", "prompt is too long"]
+    "words",
+    also_in_a_long_run(
+        [STALE, "model: this field is wrong"], ["This model does not support tool_use.", "prompt is too long"]
+    ),
 )
 async def test_what_cannot_be_repaired_is_reported_with_advice(home: Path, provider: Provider, words: str) -> None:
     """Refused again without its thoughts, or for another reason."""

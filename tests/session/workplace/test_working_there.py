@@ -22,6 +22,7 @@ from co_tui.session.snapshots.file_restores import Consent
 from co_tui.session.workplace.host.address import host_address
 from co_tui.session.workplace.host.host_workplace import HostWorkplace, connect
 from tests.support.environments import ScriptedModel, environment_for
+from tests.support.long_run import only_in_a_long_run
 from tests.support.ssh_host import SshHost, files_in, sshd_host, stand_in_host
 from tests.support.waiting import until, wait_until
 
@@ -283,6 +284,7 @@ def real_host(tmp_path: Path) -> Iterator[SshHost]:
         yield host
 
 
+@only_in_a_long_run
 async def test_many_steps_with_two_cuts_leave_every_file_as_expected(tmp_path: Path, real_host: SshHost) -> None:
     host = real_host
     there = host.home / "project"
