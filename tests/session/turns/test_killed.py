@@ -19,7 +19,6 @@ from co_tui.events import (
     Message,
     SessionInterrupted,
     SessionResume,
-    UsageInfo,
 )
 from co_tui.session.approvals.questions import Approval
 from co_tui.session.session import Session
@@ -40,6 +39,11 @@ from tests.support.stores import replayed
 from tests.support.waiting import until
 
 
+DELEGATED_CUTS = (ApprovalRequested, ApprovalDecided, DelegationStart, DelegationEnd)
+SUITE_CUTS = (DELEGATED_CUTS, (*DELEGATED_CUTS, Message))
+"""Events of delegates and of the main agent, after which the suite cuts off the log; a long run does after each."""
+
+
 @pytest.mark.parametrize("scenario", also_in_a_long_run(["main", "parallel", "nested"], ["delegate"]))
 async def test_after_every_event_it_is_asked_again_or_interrupted(home: Path, scenario: str) -> None:
     made = environment_of(home, scenario, Tools(), Person(*[YES] * 5))
@@ -52,8 +56,8 @@ async def test_after_every_event_it_is_asked_again_or_interrupted(home: Path, sc
     asked_again = 0
     for upto in range(begin, len(events)):
         cut = events[begin : upto + 1]
-        if not LONG_RUN and (isinstance(cut[-1].fact, UsageInfo) or (scenario != "main" and upto % 3 != 1)):
-            continue  # nothing waits for usage; delegations have many events of each kind
+        if not (LONG_RUN or isinstance(cut[-1].fact, SUITE_CUTS[scenario == "main"])):
+            continue
         copy = await session.fork(upto=cut[-1].seq)
         tools, person = Tools(), Person(*[YES] * 5)
         again = environment_of(home, scenario, tools, person)

@@ -30,9 +30,11 @@ class Reader(ScriptedModel):
 
     It knows from the last call alone how far it is, as after a restart."""
 
-    def __init__(self, own: int, parts: int, delegates: int = 1, writes_at: int = -1, lines: int = 130) -> None:
+    def __init__(
+        self, own: int, parts: int, delegates: int = 1, writes_at: int = -1, lines: int = 130, window: int = 24_000
+    ) -> None:
         self.own, self.parts, self.delegates, self.writes_at, self.lines = own, parts, delegates, writes_at, lines
-        super().__init__(self._script, window=24_000)
+        super().__init__(self._script, window=window)
 
     async def _script(self, messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
         if "working memory" in (info.instructions or ""):
@@ -93,7 +95,7 @@ async def continued(session: Session) -> Outcome:
 async def test_a_delegation_of_many_steps_that_compacts_and_is_killed(home: Path, folder: Path) -> None:
     own, parts, writes_at = 1, 18, 12
     at_the_question = own + 1 + writes_at
-    model = Reader(own, parts, writes_at=writes_at, lines=370)
+    model = Reader(own, parts, writes_at=writes_at, lines=220, window=17_000)
     made = reading(home, folder, model)
     session = await Session.start(made, "scripted")
     assert await session.submit("Go.") is Outcome.DONE
@@ -108,7 +110,7 @@ async def test_a_delegation_of_many_steps_that_compacts_and_is_killed(home: Path
     (question,) = [event.seq for event in events if isinstance(event.fact, ApprovalRequested)]
     few = at_the_question + 4
     for most, outcome in ((200, Outcome.DONE), (few, Outcome.FAILED)):
-        again = reading(home, folder, Reader(own, parts, writes_at=writes_at, lines=370), most)
+        again = reading(home, folder, Reader(own, parts, writes_at=writes_at, lines=220, window=17_000), most)
         killed = await Session.resume(again, await session.fork(upto=question))
         assert await killed.ask_pending() is outcome
         if outcome is Outcome.DONE:
