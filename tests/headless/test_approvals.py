@@ -11,12 +11,15 @@ from co_tui import cli
 from co_tui.headless import open_session
 from co_tui.session.approvals.questions import NOT_APPROVED, READ_ONLY
 from tests.support.command import CliCommand
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 
 
 @pytest.mark.parametrize(
     ("flags", "ran", "told"),
-    [(["--yes"], True, "wrote a"), (["--read-only"], False, READ_ONLY), ([], False, NOT_APPROVED)],
+    also_in_a_long_run(
+        [(["--read-only"], False, READ_ONLY)], [(["--yes"], True, "wrote a"), ([], False, NOT_APPROVED)]
+    ),
 )
 def test_the_flags_decide_and_the_model_is_told(
     home: Path,

@@ -14,6 +14,7 @@ from co_tui.headless.lab_jobs import Progress, Replays, run_in_processes
 from tests.context.request.test_pipeline import LOADED
 from tests.lab.test_policy_paths import FAILING
 from tests.support.here import Here
+from tests.support.long_run import only_in_a_long_run
 
 
 @pytest.fixture
@@ -50,6 +51,7 @@ def test_several_processes_give_the_same_results_in_the_same_order(here: Here, t
     assert dumped("one") == dumped("two") != {}
 
 
+@only_in_a_long_run
 def test_an_interrupt_ends_all_processes(talks: Path) -> None:
     replays = Replays(list(load(talks)) * 4, [("balanced", LOADED["balanced"])], Window(tokens=600, known=True))
 

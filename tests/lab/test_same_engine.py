@@ -13,6 +13,7 @@ from co_tui.exchange.openai_format import Conversation, to_chat
 from co_tui.lab.results import replay
 from co_tui.session.turns.turn import Outcome
 from tests.context.request.test_pipeline import LOADED
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import served_environment, talking
 
@@ -25,7 +26,7 @@ def said(messages: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(each["role"], each["content"]) for each in messages if each["role"] != "system"]
 
 
-@pytest.mark.parametrize("policy", ["balanced", "copilot", "cowagent"])
+@pytest.mark.parametrize("policy", also_in_a_long_run(["cowagent"], ["balanced", "copilot"]))
 async def test_the_lab_sends_what_the_session_sent(home: Path, provider: Provider, policy: str) -> None:
     provider.window, provider.default = WINDOW, Reply(text=ANSWER, prompt_tokens=-1, completion_tokens=150)
     environment = served_environment(home, provider)

@@ -264,13 +264,10 @@ async def test_rules_that_a_server_sends_for_a_project_are_asked_about_once(mach
 # One's own sessions on another machine
 
 
-OWN_MODES = [
-    ("plan", "ask", False, "plan"),
-    ("ask", "edits", False, "ask"),
-    ("edits", "ask", False, "ask"),
-    ("plan", "edits", True, "edits"),
-    ("", "edits", False, "edits"),
-]
+OWN_MODES = also_in_a_long_run(
+    [("ask", "edits", False, "ask"), ("edits", "ask", False, "ask"), ("plan", "edits", True, "edits")],
+    [("plan", "ask", False, "plan"), ("", "edits", False, "edits")],
+)
 """Of the session; usual on the other machine; whether it is named there; then."""
 
 

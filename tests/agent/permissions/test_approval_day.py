@@ -13,8 +13,8 @@ from tests.support.sandbox import needs_bwrap
 from tests.support.waiting import PATIENCE_S
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "conversations.jsonl"
-EVERY = 1 if LONG_RUN else 3
-"""Judging all calls takes ten seconds: the suite judges those of a third of the conversations."""
+EVERY = 1 if LONG_RUN else 6
+"""Judging all calls takes ten seconds: the suite judges those of a sixth of the conversations."""
 needs_data = pytest.mark.skipif(not DATA.exists(), reason="the recorded conversations are not here")
 
 

@@ -165,7 +165,7 @@ def ran_alone(line: str, root: Path) -> str:
 
 
 @needs_bwrap
-@settings(max_examples=drawn(25), suppress_health_check=list(HealthCheck))
+@settings(max_examples=drawn(12), suppress_health_check=list(HealthCheck))
 @given(st.lists(lines() | likely_free() | likely_free(), min_size=LINES, max_size=LINES))
 def test_what_is_free_writes_nothing_and_reads_nothing_outside(root: Path, drawn_lines: list[str]) -> None:
     judge = Judge(folder=root / "folder", home=root / "outside", environ={"PATH": os.environ["PATH"]})

@@ -12,6 +12,7 @@ from co_tui.session.session import Session
 from tests.support.approving import YES, Person, left, log_of
 from tests.support.environments import facts
 from tests.support.kept_folders import KeptFolder
+from tests.support.long_run import also_in_a_long_run
 from tests.support.sandbox import needs_bwrap
 from tests.support.working import Working, repository, working_in
 
@@ -199,7 +200,7 @@ async def test_a_protected_name_that_a_command_creates_is_asked_about(folder: Pa
     await left(environment, session)
 
 
-@pytest.mark.parametrize("above", [False, True])
+@pytest.mark.parametrize("above", also_in_a_long_run([False], [True]))
 async def test_neither_edits_nor_auto_in_the_home_folder(
     folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, above: bool
 ) -> None:

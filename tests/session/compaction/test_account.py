@@ -8,7 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import example, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall
@@ -28,7 +28,7 @@ from co_tui.store.sqlite.store import SqliteStore
 from co_tui.ui.compaction.kept_messages import KEPT_WHOLE, QUOTED, KeptRow, figures_after, kept_rows
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.lens import lens_of
-from tests.support.long_run import drawn
+from tests.support.long_run import LONG_RUN, drawn
 
 RULES = ("", "Never touch the migrations. ", "Always run the tests first. ")
 
@@ -153,7 +153,7 @@ MUCH_PINNED = [Turn("", 40, 3, 600, ends) for ends in ("", "", "pin many", "", "
 @given(TURNS)
 @example(EDITED_THEN_UNDONE)
 @example(MUCH_PINNED)
-@settings(max_examples=drawn(1))
+@settings(max_examples=drawn(1), phases=settings().phases if LONG_RUN else (Phase.explicit,))
 async def test_every_figure_of_a_compaction_is_the_same_wherever_it_is_shown(turns: list[Turn]) -> None:
     async with talked(turns) as (session, _):
         for event in session.state.compactions:

@@ -21,7 +21,7 @@ from tests.support.compacting import (
     texts,
 )
 from tests.support.environments import facts
-from tests.support.long_run import LONG_RUN, drawn
+from tests.support.long_run import LONG_RUN, also_in_a_long_run, drawn
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, MODEL, compactions, fill, talk, talking, use_window
@@ -160,16 +160,17 @@ async def test_a_summary_is_updated_not_summarised_again_and_rules_survive(home:
 
 @pytest.mark.parametrize(
     ("reply", "why"),
-    [
+    also_in_a_long_run([
         (Reply(text=""), "empty"),
-        (Reply(text="the same thing again " * 80), "repeats one phrase"),
-        (Reply(text=" ".join(f"src/m{n * 7919 % 9973:x}.py no {n * 31 % 997}" for n in range(900))), "no smaller"),
         (Reply(text="Penguins live happily among glaciers while dancing waltzes underneath purple moonlight together; "
                "elephants juggle bananas, violins, teapots, umbrellas."), "something else"),
         (Reply(status=400, body='{"error": {"message": "bad request"}}'), "rejected"),
-        (Reply(garbage=True), "unreadable reply"),
         (Reply(text="", tool=("shell", '{"command": "rm"}')), ""),
-    ],
+    ], [
+        (Reply(text="the same thing again " * 80), "repeats one phrase"),
+        (Reply(text=" ".join(f"src/m{n * 7919 % 9973:x}.py no {n * 31 % 997}" for n in range(900))), "no smaller"),
+        (Reply(garbage=True), "unreadable reply"),
+    ]),
 )  # fmt: skip
 async def test_a_summary_that_cannot_be_used_gives_way_to_the_offline_one(
     home: Path, provider: Provider, reply: Reply, why: str

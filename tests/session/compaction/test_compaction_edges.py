@@ -22,6 +22,7 @@ from tests.support.compacting import (
     texts,
 )
 from tests.support.environments import facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, compactions, fill, talk, talking, use_window
@@ -33,7 +34,7 @@ pytestmark = pytest.mark.usefixtures("long_answers")
 # Stopping
 
 
-@pytest.mark.parametrize("how", ["close", "clear", "stop"])
+@pytest.mark.parametrize("how", also_in_a_long_run(["close", "clear"], ["stop"]))
 async def test_what_ends_a_session_or_its_context_stops_the_turn_behind_a_compaction(
     home: Path, provider: Provider, how: str
 ) -> None:
@@ -63,7 +64,7 @@ async def test_escape_behind_a_compaction_lets_the_turn_go_on(home: Path, provid
         assert compactions(session.state)[-1].cancelled
 
 
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("late", also_in_a_long_run([True], [False]))
 async def test_escape_at_an_odd_moment_never_hits_the_next_prompt(
     monkeypatch: pytest.MonkeyPatch, home: Path, provider: Provider, late: bool
 ) -> None:
@@ -134,7 +135,7 @@ async def test_what_a_cancelled_summary_took_is_counted(home: Path, provider: Pr
 # Pins
 
 
-@pytest.mark.parametrize("beside", [True, False])
+@pytest.mark.parametrize("beside", also_in_a_long_run([True], [False]))
 async def test_what_is_pinned_while_a_summary_is_written_stays(home: Path, provider: Provider, beside: bool) -> None:
     written = threading.Event()
     provider.summary = Reply(text=GOOD.text, until=written)
@@ -155,7 +156,7 @@ async def test_what_is_pinned_while_a_summary_is_written_stays(home: Path, provi
         assert successes(session) and ref in {entry.ref for entry in session.state.history}
 
 
-@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("half", also_in_a_long_run([0], [1]))
 async def test_half_of_a_pair_pinned_while_a_summary_is_written_keeps_the_other_half(
     home: Path, provider: Provider, half: int
 ) -> None:

@@ -21,6 +21,7 @@ from tests.support.compacting import (
     successes,
 )
 from tests.support.environments import facts
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import MODEL, compactions, fill, served_environment, talk, talking
 from tests.support.waiting import HANGING_S, next_fact, until
@@ -104,6 +105,7 @@ async def test_memory_pressure_is_relieved_once_not_after_every_turn(home: Path,
         assert len([done for done in compactions(session.state) if done.trigger == "memory_pressure"]) == 1
 
 
+@only_in_a_long_run
 async def test_a_long_first_run_does_not_make_the_window_slide_for_every_message(
     home: Path, provider: Provider
 ) -> None:
@@ -139,6 +141,7 @@ async def test_a_compaction_that_would_make_it_larger_is_refused(home: Path, pro
         assert session.state is state and not provider.summary_requests, "no summary was paid for"
 
 
+@only_in_a_long_run
 async def test_compaction_is_held_only_as_long_as_the_request_fits(home: Path, provider: Provider) -> None:
     provider.window = 6_000
     async with talking(home, provider, tools=[look], compaction_waits="turn") as session:

@@ -18,6 +18,7 @@ from co_tui.session.session import Session
 from co_tui.session.state.released import PackedMessage
 from co_tui.session.turns.turn import Turn
 from tests.support.environments import facts
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import MODEL, compactions, fill, served_environment, talk, talking, use_window
@@ -54,6 +55,7 @@ async def test_memory_pressure_compacts(home: Path, provider: Provider) -> None:
         assert compactions(session.state)[-1].trigger == "memory_pressure"
 
 
+@only_in_a_long_run
 async def test_memory_pressure_lets_go_of_what_left_the_context_and_undo_brings_it_back(
     home: Path, provider: Provider
 ) -> None:

@@ -12,6 +12,7 @@ from co_tui.context.measure.count import Window
 from co_tui.session.history.learned_limits import LIMITS_FILE, MOST_MODELS, REFUSED_FOR_S, REPLY_CHARS, Learned, Limits
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, MODEL, fill, served_environment, talk, talking
 
@@ -172,6 +173,7 @@ async def test_the_users_window_wins_and_a_longer_answer_lifts_what_was_learned(
     assert not Limits(home / "state" / LIMITS_FILE).known(RequestTarget(MODEL, provider.url)).limit_tokens
 
 
+@only_in_a_long_run
 async def test_a_size_refused_without_a_number_is_not_sent_again(home: Path, provider: Provider) -> None:
     provider.default, provider.window, provider.refusal = LONG, 32_000, "413"
     provider.real_window = 2_500

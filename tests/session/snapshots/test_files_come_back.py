@@ -14,11 +14,17 @@ from co_tui.session.snapshots import folder_scan, folder_snapshots, storage
 from co_tui.session.snapshots.file_restores import Consent, RestoreRefused
 from co_tui.session.snapshots.open_folder import OpenFolder
 from tests.support.kept_folders import PATH, KeptFolder, content_of, git, remove, write
+from tests.support.long_run import LONG_RUN
 
 
 @pytest.fixture(params=["git", "no git"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> KeptFolder:
     return KeptFolder(tmp_path, path=PATH if request.param == "git" else "/nonexistent")
+
+
+@pytest.fixture
+def kept_without_git(tmp_path: Path) -> KeptFolder:
+    return KeptFolder(tmp_path, path="/nonexistent")
 
 
 def _replaced_by_folder(folder: Path) -> None:
@@ -78,8 +84,21 @@ def _prepare(folder: Path) -> None:
         write(name, "before")(folder)
 
 
+WITH_GIT = ("changed", "deleted", "new", "odd names", "file for folder")
+"""In the suite; without git each change is tried."""
+
+
 @pytest.mark.parametrize("change", CHANGES)
-async def test_what_a_turn_changed_comes_back_and_goes_again(kept: KeptFolder, change: str) -> None:
+async def test_what_a_turn_changed_comes_back_and_goes_again(kept_without_git: KeptFolder, change: str) -> None:
+    await comes_back_and_goes_again(kept_without_git, change)
+
+
+@pytest.mark.parametrize("change", CHANGES if LONG_RUN else WITH_GIT)
+async def test_what_a_turn_changed_comes_back_with_git(tmp_path: Path, change: str) -> None:
+    await comes_back_and_goes_again(KeptFolder(tmp_path, path=PATH), change)
+
+
+async def comes_back_and_goes_again(kept: KeptFolder, change: str) -> None:
     _prepare(kept.folder)
     before = kept.content
     turn = await kept.turn(CHANGES[change])

@@ -55,7 +55,7 @@ def is_gone(pid: int) -> bool:
     return state == "Z"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS if LONG_RUN else KINDS[:1])
 async def test_one_that_never_ends_is_stopped_at_its_time_limit(folder: Path, home: Path, kind: str) -> None:
     line = f"echo begun; tail -f {folder}/login.py"
     stopped = result_of(folder, home, line, command_timeout_s=3, timeout_seconds=10_000, kind=kind)
@@ -79,7 +79,7 @@ async def test_what_is_no_text_is_kept_and_shown_inert(folder: Path, home: Path,
     assert "\x1b" not in inert(told)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", KINDS if LONG_RUN else KINDS[1:])
 async def test_one_that_wants_a_terminal_gets_none(folder: Path, home: Path, kind: str) -> None:
     asks = (
         "test -t 0 || echo none; cat; (: < /dev/tty) 2>&1 || echo no tty; echo $TERM; python3 -c 'input()' || echo EOF"

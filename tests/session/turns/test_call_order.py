@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from pydantic_ai.models.function import DeltaToolCall
 from pydantic_ai.toolsets import FunctionToolset
@@ -26,7 +26,7 @@ from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.approving import YES, Person, Tools, environment_with, left, log_of, returns
 from tests.support.environments import ScriptedModel, environment_for, facts
 from tests.support.kept_folders import content_of
-from tests.support.long_run import also_in_a_long_run, drawn
+from tests.support.long_run import LONG_RUN, also_in_a_long_run, drawn
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import until
 from tests.support.wires import WIRES, Wire
@@ -146,7 +146,7 @@ async def worked(place: Path, model: ScriptedModel | OnWire, answers: dict[int, 
     reply=[(write("new/b.txt", "one"), "kill"), (edit("new/b.txt", "one", "two"), "quit"), (read("new/b.txt"), "yes")]
 )
 @example(reply=[(run("mkdir -p new"), "no"), (run("cat a.txt new/b.txt"), "yes"), (read("a.txt"), "yes")])
-@settings(max_examples=drawn(1))
+@settings(max_examples=drawn(1), phases=settings().phases if LONG_RUN else (Phase.explicit,))
 async def test_one_reply_does_what_its_calls_do_one_by_one(reply: list[tuple[Call, Answer]]) -> None:
     with tempfile.TemporaryDirectory() as place:
         made = [call for call, _ in reply]

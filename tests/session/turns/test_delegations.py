@@ -18,6 +18,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for, facts
+from tests.support.long_run import only_in_a_long_run
 from tests.support.stores import replayed, stored_events
 from tests.support.waiting import until
 
@@ -151,6 +152,7 @@ async def test_one_is_stopped_alone_and_the_turn_continues_with_the_others(home:
     await ended(made, session, home)
 
 
+@only_in_a_long_run
 async def test_its_own_steps_are_compressed_and_the_task_and_conversation_stay(home: Path) -> None:
     model = Model(tasks=("Look at alpha",), looks=26)
     made = environment(home, model, window=3_000, delegation_context="conversation")

@@ -38,7 +38,6 @@ from tests.support.long_run import LONG_RUN, also_in_a_long_run
 from tests.support.stores import replayed
 from tests.support.waiting import until
 
-
 DELEGATED_CUTS = (ApprovalRequested, ApprovalDecided, DelegationStart, DelegationEnd)
 SUITE_CUTS = (DELEGATED_CUTS, (*DELEGATED_CUTS, Message))
 """Events of delegates and of the main agent, after which the suite cuts off the log; a long run does after each."""

@@ -17,7 +17,7 @@ from co_tui.events import Fact, SessionFork, SessionPinned, SessionRename, Sessi
 from co_tui.store.store_errors import SessionBusy, SessionNotFound
 from tests.store.test_contract import said
 from tests.support.cut_connections import CutConnections, cut_connections
-from tests.support.long_run import drawn
+from tests.support.long_run import also_in_a_long_run, drawn
 from tests.support.machines import Machine, hurry
 from tests.support.postgres import PostgresServer, postgres_server
 from tests.support.waiting import PATIENCE_S
@@ -145,7 +145,7 @@ def server() -> PostgresServer:
     return postgres_server()
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", also_in_a_long_run([1], [2]))
 def test_three_machines_come_to_rest_with_the_same_sessions(
     server: PostgresServer, home: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
