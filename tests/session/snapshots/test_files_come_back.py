@@ -84,7 +84,7 @@ def _prepare(folder: Path) -> None:
         write(name, "before")(folder)
 
 
-WITH_GIT = ("changed", "deleted", "new", "odd names", "file for folder")
+WITH_GIT = ("changed", "executable", "link", "odd names", "empty folder new")
 """In the suite; without git each change is tried."""
 
 
