@@ -13,6 +13,7 @@ from co_tui.agent.permissions.judge import Judge
 from tests.support.git_checks import git_checked_once
 from tests.support.harmless_folders import HARMLESS
 from tests.support.hostile_folders import HOSTILE, HOSTILE_REPOSITORIES, SECRET, UNGUARDED
+from tests.support.long_run import LONG_RUN
 
 GIT_LINES = (
     "git status", "git status -s", "git diff", "git diff HEAD", "git diff --stat", "git log -p -3", "git show",
@@ -69,7 +70,8 @@ def test_nothing_runs_and_nothing_from_outside_is_shown(name: str, tmp_path: Pat
     folder, marker, outside = tmp_path / "folder", tmp_path / "ran", tmp_path / "outside"
     HOSTILE[name](folder, marker, outside)
     marker.unlink(missing_ok=True)
-    lines = (*GIT_LINES, "ls -R", UNGUARDED[name]) if name in HOSTILE_REPOSITORIES else (*FILE_LINES, *GIT_LINES[:4])
+    git, files = (GIT_LINES, FILE_LINES) if LONG_RUN else (GIT_LINES[::6], FILE_LINES[::3])
+    lines = (*git, "ls -R", UNGUARDED[name]) if name in HOSTILE_REPOSITORIES else (*files, *GIT_LINES[:4])
     # Most of these are asked about; only what is free is run.
     free = judged_lines(folder, lines)
     assert not marker.exists(), "judging alone ran something"

@@ -22,6 +22,7 @@ from tests.support.compacting import (
     texts,
 )
 from tests.support.environments import facts
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, MODEL, compactions, fill, talk, talking
@@ -58,6 +59,7 @@ async def test_what_was_said_meanwhile_follows_word_for_word(home: Path, provide
         assert texts(session.state)[-2:] == ["said while it was being summarised", "short "]
 
 
+@only_in_a_long_run
 async def test_one_that_is_just_being_applied_still_counts_as_under_way(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     async with talking(home, provider, daily_memory="compactions") as session:

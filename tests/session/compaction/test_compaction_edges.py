@@ -22,7 +22,7 @@ from tests.support.compacting import (
     texts,
 )
 from tests.support.environments import facts
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, compactions, fill, talk, talking, use_window
@@ -96,6 +96,7 @@ async def test_once_it_is_being_applied_it_is_even_if_the_caller_is_cancelled(
         assert replayed(home, session.id) == session.state
 
 
+@only_in_a_long_run
 async def test_a_wait_that_ends_without_a_compaction_is_reported_as_over(home: Path, provider: Provider) -> None:
     class SaysNoLater(Person):
         async def may_compact(self, question: CompactionQuestion) -> bool:
@@ -156,6 +157,7 @@ async def test_what_is_pinned_while_a_summary_is_written_stays(home: Path, provi
         assert successes(session) and ref in {entry.ref for entry in session.state.history}
 
 
+@only_in_a_long_run
 @pytest.mark.parametrize("half", also_in_a_long_run([0], [1]))
 async def test_half_of_a_pair_pinned_while_a_summary_is_written_keeps_the_other_half(
     home: Path, provider: Provider, half: int

@@ -55,7 +55,7 @@ async def test_trimmed_turns_are_remembered_with_the_summary_that_joins_the_conv
         assert told(session)[0].where.endswith(f"/memory/{entry.day}.md")
 
 
-@pytest.mark.parametrize(("turns", "is_remembered"), [(6, True), (3, False)])
+@pytest.mark.parametrize(("turns", "is_remembered"), also_in_a_long_run([(6, True)], [(3, False)]))
 async def test_a_used_up_budget_is_remembered_when_turns_go_and_not_when_texts_stay(
     home: Path, provider: Provider, turns: int, is_remembered: bool
 ) -> None:

@@ -117,6 +117,7 @@ def test_what_cannot_be_written_is_kept_in_the_process(tmp_path: Path) -> None:
     assert not (tmp_path / "private.json").exists()
 
 
+@only_in_a_long_run
 def test_the_file_stays_small(tmp_path: Path) -> None:
     limits = Limits(tmp_path / "learnt.json")
     for number in range(MOST_MODELS + 5):

@@ -37,7 +37,7 @@ async def ask(session: Session, provider: Provider, turn: int, words: int, calls
 @pytest.mark.parametrize(
     ("reported", "words", "calls", "reports_usage"),
     also_in_a_long_run(
-        [(*GROWS, False), (*JUMPS, True)], [(*GROWS, True), (*JUMPS, False), (*LOOPS, True), (*LOOPS, False)]
+        [(*JUMPS, True)], [(*GROWS, False), (*GROWS, True), (*JUMPS, False), (*LOOPS, True), (*LOOPS, False)]
     ),
 )
 async def test_a_few_turns_in_a_window_that_no_one_names(

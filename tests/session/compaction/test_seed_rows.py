@@ -33,9 +33,7 @@ PLAN = {"items": [{"content": "read the code", "status": "completed"}, {"content
 @pytest.mark.usefixtures("long_answers")
 @pytest.mark.parametrize(
     ("policy", "changes"),
-    also_in_a_long_run(
-        [("inkeep", {}), AUTOMATIC[0]], [*((name, {}) for name in SEEDS if name != "inkeep"), AUTOMATIC[1]]
-    ),
+    also_in_a_long_run([("inkeep", {})], [*((name, {}) for name in SEEDS if name != "inkeep"), *AUTOMATIC]),
     ids=str,
 )
 async def test_c5_a_compaction_carries_the_plan_and_the_instructions_of_skills(
@@ -64,7 +62,7 @@ async def test_c5_a_compaction_carries_the_plan_and_the_instructions_of_skills(
         assert "# Skill: greet" in sent and sent.count("Say it in French.") == 1
 
 
-@pytest.mark.parametrize("policy", SEEDS)
+@pytest.mark.parametrize("policy", also_in_a_long_run(["inkeep", "cowagent"], ["co-cli", "copilot"]))
 async def test_t4_what_a_delegate_sees_and_the_main_agent_gets(home: Path, folder: Path, policy: str) -> None:
     (folder / "main.txt").write_text("secret of main\n")
     (folder / "part.txt").write_text("secret of the part\n")

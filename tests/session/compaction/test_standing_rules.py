@@ -11,7 +11,7 @@ from co_tui.session.turns.turn import Outcome
 from tests.session.compaction.test_policies import BROKEN, under
 from tests.support.compacting import RULE, TOO_MUCH, successes, texts
 from tests.support.environments import facts
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.stores import replayed
 from tests.support.talks import fill, talk, talking
@@ -31,6 +31,7 @@ async def trimmed(session: Session, times: int) -> None:
         await session.settle(5)
 
 
+@only_in_a_long_run
 async def test_a_live_cowagent_session_keeps_rules_through_every_trimming(home: Path, provider: Provider) -> None:
     async with talking(home, provider, **under("cowagent", agent_max_context_turns=4)) as session:
         assert await session.submit(RULE) is Outcome.DONE

@@ -14,7 +14,7 @@ from tests.context.request.test_pipeline import LOADED
 from tests.support.counted import OTHER_MODEL, WINDOW_TOKENS, Seen, Talk, everything, freed
 from tests.support.counts import Counts
 from tests.support.here import Here
-from tests.support.long_run import LONG_RUN, also_in_a_long_run
+from tests.support.long_run import LONG_RUN, also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 
 LEARNT_AFTER = 2
@@ -65,7 +65,8 @@ async def test_after_two_replies_every_request_is_as_long_as_the_provider_says(
     assert all(done.success for done in talk.compactions), [done.error for done in talk.compactions]
 
 
-@pytest.mark.parametrize("policy", also_in_a_long_run(["co-cli"], [*GOVERNING][1:]))
+@only_in_a_long_run
+@pytest.mark.parametrize("policy", GOVERNING)
 async def test_under_every_policy_that_governs(talking: Callable[..., Any], provider: Provider, policy: str) -> None:
     async with talking(GOVERNING[policy]) as talk:
         talk.environment.settings = LOADED[policy]

@@ -358,7 +358,7 @@ async def conversation(home: Path, steps: list[tuple[Any, int, int]]) -> None:
         environment.store.close()
 
 
-@settings(max_examples=drawn(4), deadline=None)
+@settings(max_examples=drawn(2), deadline=None)
 @given(SESSION_STEPS)
 def test_a_session_replays_and_forks_to_what_it_is(steps: list[tuple[Any, int, int]]) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -227,6 +227,7 @@ async def test_format_after_edit(folder: Path, home: Path) -> None:
     ]
 
 
+@only_in_a_long_run
 @pytest.mark.parametrize("tool", also_in_a_long_run(["run_command"], ["start_command"]))
 async def test_validate_bash(folder: Path, home: Path, tool: str) -> None:
     model = Working((tool, {"command": "grep x a > made"}), (tool, {"command": "touch fine"}))

@@ -33,7 +33,7 @@ from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (400).to_bytes(4) + (300).to_bytes(4) + b"\x08\x02\0\0\0" + b"\0" * 64
-POLICIES = also_in_a_long_run(["balanced", "cowagent"], ["co-cli", "inkeep", "copilot", "off"])
+POLICIES = also_in_a_long_run(["balanced"], ["co-cli", "cowagent", "inkeep", "copilot", "off"])
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -19,6 +19,7 @@ from co_tui.store.housekeeping import CleanUp, clean_up, move_to_trash
 from tests.support.approving import log_of
 from tests.support.environments import facts
 from tests.support.kept_folders import content_of
+from tests.support.long_run import only_in_a_long_run
 from tests.support.working import Working, repository, working_in
 
 FIX = ("edit_file", {"path": "login.py", "old_text": "helo", "new_text": "hello"})
@@ -294,6 +295,7 @@ def _commit_by_hand(folder: Path) -> None:
     subprocess.run(by_hand, cwd=folder, env=earlier, check=True)
 
 
+@only_in_a_long_run
 async def test_commits_by_hand_and_those_that_are_gone_are_not_named(folder: Path, home: Path) -> None:
     undo = ("run_command", {"command": "git reset -q --soft HEAD~1"})
     _commit_by_hand(folder)
@@ -321,6 +323,7 @@ async def test_the_model_learns_which_files_went_back(folder: Path, home: Path) 
     await again.close()
 
 
+@only_in_a_long_run
 async def test_files_that_went_back_with_the_conversation_need_no_note(folder: Path, home: Path) -> None:
     session = await started(folder, home, FIX)
     await session.submit("mend it")

@@ -14,7 +14,7 @@ from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import left
-from tests.support.long_run import LONG_RUN
+from tests.support.long_run import LONG_RUN, only_in_a_long_run
 from tests.support.sandbox import KINDS
 from tests.support.waiting import PATIENCE_S, until
 from tests.support.working import Working, repository, working_in
@@ -64,6 +64,7 @@ async def test_one_that_never_ends_is_stopped_at_its_time_limit(folder: Path, ho
     assert not runs(f"{folder}/login.py")
 
 
+@only_in_a_long_run
 @pytest.mark.parametrize("kind", KINDS if LONG_RUN else KINDS[:1])
 async def test_one_that_prints_12_megabytes_is_bounded(folder: Path, home: Path, kind: str) -> None:
     told = await result_of(folder, home, "echo begun; head -c 12000000 /dev/zero | tr '\\0' x; echo ended", kind=kind)

@@ -19,6 +19,7 @@ from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import left
 from tests.support.environments import facts
+from tests.support.long_run import only_in_a_long_run
 from tests.support.waiting import until
 from tests.support.working import Call, Working, repository, working_in
 
@@ -110,6 +111,7 @@ async def test_a_result_has_both_ends_and_all_of_it_can_be_read_and_searched(tal
     await talk.leave()
 
 
+@only_in_a_long_run
 async def test_equal_output_is_kept_once_and_gives_the_same_result(talk: Talk) -> None:
     first = await talk.call("run_command", command=MANY)
     assert await talk.call("run_command", command=MANY) == first

@@ -11,7 +11,7 @@ from co_tui.session.approvals.questions import Approval, ApprovalQuestion
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import Person, left
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.sandbox import needs_bwrap
 from tests.support.waiting import until
 from tests.support.ways_to_run import COMMANDS, HARMFUL, WAYS, write
@@ -92,6 +92,7 @@ async def test_a_sandboxed_command_makes_no_repository_in_disguise(folder: Path,
     assert not git_runs(folder / "src", tmp_path / "ran") and (folder / "src" / "a.py").exists()
 
 
+@only_in_a_long_run
 @needs_bwrap
 async def test_a_file_tool_and_a_command_make_none_together(folder: Path, home: Path, tmp_path: Path) -> None:
     """The command completes the repository while the file tool writes a file that was harmless when it was judged."""

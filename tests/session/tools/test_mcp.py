@@ -20,7 +20,7 @@ from co_tui.session.turns.turn import Outcome
 from co_tui.settings.mcp_servers import McpServer
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.approving import Person
-from tests.support.long_run import only_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.mcp_talk import Talk, calls, lives, odd
 from tests.support.waiting import PATIENCE_S, next_fact, until
 
@@ -113,7 +113,7 @@ UNUSABLE = {
     "chatty": (odd("chatty"), "it sent 500 unsolicited messages"),
     "missing": (McpServer(command="no-such-program"), "cannot use no-such-program: no such file or directory"),
     "ends": (McpServer(command="sh", args=("-c", "echo no weather >&2; exit 3")), "exit code 3: no weather"),
-    "floods": (McpServer(command="head", args=("-c", "50000000", "/dev/zero")), "it sent a message over 8 MB"),
+    "floods": (McpServer(command="head", args=("-c", "9000000", "/dev/zero")), "it sent a message over 8 MB"),
     "away": (McpServer(url="http://127.0.0.1:9/mcp"), "All connection attempts failed"),
 }
 
@@ -324,7 +324,7 @@ def _returns(talk: Talk) -> list[dict[str, Any]]:
 
 
 async def test_a_tool_with_a_deep_schema_loses_only_itself(folder: Path, home: Path) -> None:
-    deep = {f"odd{depth}": odd(f"deep{depth}") for depth in (40, 150, 400, 3_000)}
+    deep = {f"odd{depth}": odd(f"deep{depth}") for depth in also_in_a_long_run([150, 3_000], [40, 400])}
     steps = [(f"mcp__{name}__small", {}) for name in deep]
     async with Talk(folder, home, *steps, mcp_servers={**deep, "other": odd()}) as talk:
         assert await talk.say("go") is Outcome.DONE

@@ -34,7 +34,7 @@ from co_tui.store.store_errors import StoreError
 from tests.session.tools.test_commands import is_gone, runs
 from tests.support.approving import left
 from tests.support.command import CliCommand
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.sandbox import KINDS, needs_bwrap
 from tests.support.waiting import PATIENCE_S, until, wait_until
@@ -273,7 +273,7 @@ def test_a_text_is_found_across_pieces_and_after_the_log_was_cut(tmp_path: Path)
     assert not WaitedText("", [log]).found()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SOME_KINDS)
 async def test_a_running_command_is_moved_to_the_background_and_the_call_returns(
     folder: Path, home: Path, kind: str
 ) -> None:
@@ -485,6 +485,7 @@ async def test_an_end_that_is_logged_reaches_the_model_after_a_resume(folder: Pa
     await left(environment, session)
 
 
+@only_in_a_long_run
 async def test_a_command_that_the_model_stopped_is_not_reported_after_a_resume(folder: Path, home: Path) -> None:
     model = Working(("start_command", {"command": "sleep 600"}))
     environment = working_in(folder, home, model, LET)

@@ -16,6 +16,7 @@ from co_tui.session.tools.folder.session_folder import LocalFolder
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import YES, Person, left
+from tests.support.long_run import also_in_a_long_run
 from tests.support.sandbox import needs_bwrap
 from tests.support.working import Call, Working, repository, working_in
 
@@ -85,7 +86,7 @@ async def test_a_command_finds_no_key(folder: Path, user_home: Path, monkeypatch
 
 
 @needs_bwrap
-@pytest.mark.parametrize("kept", ["data", "config", "state"])
+@pytest.mark.parametrize("kept", also_in_a_long_run(["config"], ["data", "state"]))
 async def test_a_command_finds_none_of_our_own_files(folder: Path, user_home: Path, kept: str) -> None:
     """They are in a folder that the sandbox shows: files next to them can be read."""
     ours = user_home / "co-tui" / kept
@@ -141,7 +142,7 @@ async def test_the_project_may_lie_among_what_is_hidden(home: Path, user_home: P
     assert (folder / "y").exists()
 
 
-@pytest.mark.parametrize("command", ["touch planted", "cat login.py"])
+@pytest.mark.parametrize("command", also_in_a_long_run(["cat login.py"], ["touch planted"]))
 async def test_without_bwrap_no_command_runs(
     folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
 ) -> None:

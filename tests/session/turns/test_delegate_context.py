@@ -15,6 +15,7 @@ from co_tui.settings.permission_rules import read_permissions
 from tests.session.tools.test_agent_files import REVIEWER, Model, call, project
 from tests.session.turns.test_delegations import ended
 from tests.support.environments import facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.stores import stored_events
 
 TASK = "Review it"
@@ -47,14 +48,18 @@ AGENT = REVIEWER.replace("tools:", "context: {}\ntools:")
 
 @pytest.mark.parametrize(
     ("policy", "in_file", "asked", "seen"),
-    [
-        ("fresh", "", None, "fresh"),
-        ("conversation", "", None, "conversation"),
-        ("fresh", "conversation", None, "conversation"),
-        ("conversation", "fresh", None, "fresh"),
-        ("fresh", "conversation", "fresh", "fresh"),
-        ("conversation", "fresh", "conversation", "conversation"),
-    ],
+    also_in_a_long_run(
+        [
+            ("fresh", "", None, "fresh"),
+            ("fresh", "conversation", None, "conversation"),
+            ("conversation", "fresh", "conversation", "conversation"),
+        ],
+        [
+            ("conversation", "", None, "conversation"),
+            ("conversation", "fresh", None, "fresh"),
+            ("fresh", "conversation", "fresh", "fresh"),
+        ],
+    ),
 )
 async def test_the_call_chooses_else_the_agents_file_else_the_policy(
     home: Path, folder: Path, policy: str, in_file: str, asked: str | None, seen: str

@@ -13,7 +13,7 @@ from co_tui.session.turns.turn import Outcome
 from tests.session.tools.test_agent_files import REVIEWER, Model, asks, call, project
 from tests.session.turns.test_delegations import ended
 from tests.support.environments import facts
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.stores import stored_events
 from tests.support.waiting import HANGING_S, PATIENCE_S, until
 
@@ -124,6 +124,7 @@ async def test_a_task_that_does_not_fit_is_told_to_who_gave_it(home: Path, folde
     await ended(made, session, home)
 
 
+@only_in_a_long_run
 async def test_a_nested_one_is_tried_again_by_itself(home: Path, folder: Path) -> None:
     model = Model([("self", "Outer")], {"Outer": [asks(("self", "Inner"))], "Inner": [BUSY, BUSY]})
     made = project(home, folder, {}, model)

@@ -18,7 +18,7 @@ from co_tui.session.turns.turn import Outcome
 from tests.session.tools.test_agent_files import Model, call, project
 from tests.session.turns.test_delegations import ended
 from tests.support.environments import ScriptedModel, environment_for, facts
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import LONG_RUN, also_in_a_long_run, only_in_a_long_run
 from tests.support.stores import replayed, stored_events
 
 Step = Sequence[tuple[str, str]]
@@ -100,10 +100,12 @@ FAILING = {
 }
 
 
-@pytest.mark.parametrize(("step", "named", "why"), FAILING.values(), ids=FAILING.keys())
-async def test_the_same_call_failing_in_a_row_stops_the_turn_and_says_why(
-    home: Path, step: tuple[str, str], named: str, why: str
-) -> None:
+SUITE_FAILURES = ("refused by the tool", "crashed", "arguments that are no JSON")
+
+
+@pytest.mark.parametrize("how", FAILING if LONG_RUN else SUITE_FAILURES)
+async def test_the_same_call_failing_in_a_row_stops_the_turn_and_says_why(home: Path, how: str) -> None:
+    step, named, why = FAILING[how]
     model = Stubborn(lambda n: [step])
     session = await started(home, model)
     assert await session.submit("open it") is Outcome.FAILED
@@ -194,6 +196,7 @@ async def test_a_call_with_the_same_result_for_the_fourth_time_is_pointed_out(ho
     await session.close()
 
 
+@only_in_a_long_run
 async def test_failures_count_and_so_do_results_between_others(home: Path) -> None:
     model = Stubborn(lambda n: ([key("right")] if n % 2 else [key("wrong"), key(f"key {n}")]) if n < 9 else None)
     session = await started(home, model)

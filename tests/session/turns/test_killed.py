@@ -43,7 +43,7 @@ SUITE_CUTS = (DELEGATED_CUTS, (*DELEGATED_CUTS, Message))
 """Events of delegates and of the main agent, after which the suite cuts off the log; a long run does after each."""
 
 
-@pytest.mark.parametrize("scenario", also_in_a_long_run(["main", "parallel", "nested"], ["delegate"]))
+@pytest.mark.parametrize("scenario", also_in_a_long_run(["main", "parallel"], ["delegate", "nested"]))
 async def test_after_every_event_it_is_asked_again_or_interrupted(home: Path, scenario: str) -> None:
     made = environment_of(home, scenario, Tools(), Person(*[YES] * 5))
     session = await Session.start(made, "scripted")

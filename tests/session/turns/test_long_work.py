@@ -9,7 +9,7 @@ from co_tui.session.compaction.compaction_notices import STOPPED
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import facts
-from tests.support.long_run import drawn
+from tests.support.long_run import drawn, only_in_a_long_run
 from tests.support.stores import replayed, stored_events
 from tests.support.working import Call, Working, working_in
 
@@ -37,6 +37,7 @@ def reports(folder: Path, count: int) -> list[Any]:
     return [("read_file", {"path": f"report_{n}.txt"}) for n in range(count)]
 
 
+@only_in_a_long_run
 async def test_a_long_job_continues_in_a_small_window(home: Path, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     model = Working(plan(0), *reports(folder, CALLS), window=WINDOW)

@@ -83,6 +83,7 @@ def eight(home: Path, folder: Path, **others: Any) -> tuple[Environment, Model]:
     return crowd(home, folder, tasks, {**EIGHT, "nested": [], "deeper": [], **others})
 
 
+@only_in_a_long_run
 async def test_eight_at_once_and_each_meets_its_own_fate(home: Path, folder: Path) -> None:
     made, model = eight(home, folder)
     session = await Session.start(made, "scripted")

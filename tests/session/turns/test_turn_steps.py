@@ -23,6 +23,7 @@ from co_tui.session.turns.turn import Outcome
 from co_tui.settings import Settings
 from tests.support.approving import returns
 from tests.support.environments import ScriptedModel, environment_for, facts, says
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed, stored_events
 
@@ -119,6 +120,7 @@ def test_the_steps_allowed_by_default() -> None:
     assert Settings().agent_max_steps == 200
 
 
+@only_in_a_long_run
 async def test_a_long_conversation_is_compacted_and_replays_exactly(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     provider.default = Reply(text="An answer about src/module.py. " * 26, prompt_tokens=-1, completion_tokens=180)

@@ -16,6 +16,7 @@ from co_tui.session.workplace.branch_changes import ReviewRefused
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.session.workplace.test_working_there import Step, close, environment_on, results_of, scripted, worked
 from tests.support.environments import ScriptedModel
+from tests.support.long_run import only_in_a_long_run
 from tests.support.ssh_host import SshHost, stand_in_host
 from tests.support.waiting import until
 
@@ -120,6 +121,7 @@ async def test_a_prompt_names_files_there(tmp_path: Path, host: SshHost) -> None
     await close(session, environment)
 
 
+@only_in_a_long_run
 async def test_a_command_of_a_file_is_sent_without_what_only_looks_like_a_file(tmp_path: Path, host: SshHost) -> None:
     there = made(host.home / "project", a_py="a = 1\n")
     environment = environment_on(host, tmp_path / "own", scripted([]), there)
@@ -169,6 +171,7 @@ async def test_the_users_command_there_is_stopped_with_all_it_started(tmp_path: 
     await close(session, environment)
 
 
+@only_in_a_long_run
 async def test_a_host_that_is_down_fails_the_users_command_with_a_sentence(tmp_path: Path, host: SshHost) -> None:
     there = made(host.home / "project", a_txt="a")
     environment = environment_on(host, tmp_path / "own", scripted([]), there)

@@ -92,7 +92,14 @@ def host(tmp_path: Path) -> SshHost:
     return stand_in_host(tmp_path / "box")
 
 
-async def test_files_and_commands_are_there(tmp_path: Path, host: SshHost) -> None:
+@pytest.fixture
+def real_host(tmp_path: Path) -> Iterator[SshHost]:
+    with sshd_host(tmp_path / "box") as host:
+        yield host
+
+
+async def test_files_and_commands_are_there(tmp_path: Path, real_host: SshHost) -> None:
+    host = real_host
     there = host.home / "it's a $folder"
     there.mkdir()
     (there / "a.txt").write_text("one\n")
@@ -276,12 +283,6 @@ def many_steps(there: Path, host: SshHost) -> list[Step]:
         Step("edit_file", {"path": "src/2.txt", "old_text": "nowhere", "new_text": "x"}),
         Step("run_command", {"command": "echo forbidden > forbidden/new.txt"}),
     ]
-
-
-@pytest.fixture
-def real_host(tmp_path: Path) -> Iterator[SshHost]:
-    with sshd_host(tmp_path / "box") as host:
-        yield host
 
 
 @only_in_a_long_run
