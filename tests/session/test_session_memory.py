@@ -10,6 +10,7 @@ from pydantic_ai.messages import UserPromptPart
 from co_tui.append_only import AppendOnly
 from co_tui.events import CompactionComplete, Event, FilesRestored, MemoryReleased, Message
 from co_tui.events.event import payload_of
+from co_tui.session.memory_relief import PACKED_AT_ONCE
 from co_tui.session.session import Session
 from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.released import PackedMessage, _Packing
@@ -17,27 +18,23 @@ from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.session.turns.restored_files import restored_note
 from tests.support.environments import ScriptedModel, environment_for, facts, says
 
-AT_ONCE: Final = 9
-TURNS: Final = 2 * AT_ONCE
+TURNS: Final = 2 * PACKED_AT_ONCE
 OPENING: Final = "Question of a long session"
 
 
-async def test_messages_that_left_the_history_are_packed_and_can_be_read(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("co_tui.session.memory_relief.PACKED_AT_ONCE", AT_ONCE)
+async def test_messages_that_left_the_history_are_packed_and_can_be_read(home: Path) -> None:
     environment = environment_for(home, ScriptedModel(says("An answer."), window=20_000))
     session = await Session.start(environment, "scripted")
     for number in range(TURNS):
-        await session.submit(f"{OPENING} {number} ".ljust(16_000, "a"))
+        await session.submit(f"{OPENING} {number} ".ljust(8_000, "a"))
     state = session.state
     live = {entry.ref for entry in state.history}
     left = [entry.message for entry in state.transcript if entry.ref not in live]
     assert len(left) > TURNS
-    assert sum(not isinstance(message, PackedMessage) for message in left) < 2 * AT_ONCE
+    assert sum(not isinstance(message, PackedMessage) for message in left) < 2 * PACKED_AT_ONCE
     gc.collect()
     parsed = [each for each in gc.get_objects() if type(each) is UserPromptPart and OPENING in str(each.content)]
-    assert len(parsed) < len(live) + 2 * AT_ONCE
+    assert len(parsed) < len(live) + 2 * PACKED_AT_ONCE
     assert left[0]["parts"][0]["content"].startswith(f"{OPENING} 0")
     compactions = facts(list(state.timeline), CompactionComplete)
     assert len(compactions) > 2
