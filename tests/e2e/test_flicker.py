@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.command import CliCommand
-from tests.support.long_run import LONG_RUN
+from tests.support.long_run import LONG_RUN, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.recorder import Cells, Frame, RecordedApp, flickers
 
@@ -17,6 +17,7 @@ SUMMARY = "Title: Tides\n## Decisions and outcomes\n- The moon pulls at the wate
 WORDS = "The moon pulls at the water, and the sun does so as well, as notes/tides.md tells in detail. " * 6
 
 
+@only_in_a_long_run
 @pytest.fixture
 def app(served: CliCommand, provider: Provider) -> Iterator[RecordedApp]:
     provider.window = 100_000

@@ -70,6 +70,7 @@ async def test_a_prompt_that_begins_with_a_path_is_a_prompt(home: Path, provider
         assert provider.requests[0]["messages"][-1]["content"] == "/etc/hosts is what"
 
 
+@only_in_a_long_run
 async def test_a_key_pressed_twice_neither_stacks_nor_breaks_dialogs(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("f1", "f1", "f1")
@@ -243,6 +244,7 @@ async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, prov
         await until(pilot, lambda: "Tool groups: files, plan (saved)" in transcript_text(app))
 
 
+@only_in_a_long_run
 async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home: Path, provider: Provider) -> None:
     provider.script = [Reply(text="slow words " * 10, delay_s=0.05, open_end=True)]
     async with running(launch_for(home, provider)) as (app, pilot):
@@ -347,6 +349,7 @@ async def test_ctrl_q_leaves_and_keeps_everything(home: Path, provider: Provider
     assert row.messages == 2
 
 
+@only_in_a_long_run
 async def test_the_names_people_try_run_what_exists(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/copy \n")

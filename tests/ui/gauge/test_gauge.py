@@ -28,6 +28,7 @@ from co_tui.ui.sessions.session_preview import PreviewLook, preview_text
 from tests.context.request.test_pipeline import LOADED
 from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.here import Here
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, until
 from tests.support.stores import listed, stored_events
@@ -43,6 +44,7 @@ def usage(tokens: int, messages: int = 10) -> UsageInfo:
     )  # fmt: skip
 
 
+@only_in_a_long_run
 @pytest.mark.parametrize(
     ("policy", "outlook"),
     [

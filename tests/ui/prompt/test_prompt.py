@@ -25,7 +25,7 @@ from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 from tests.support.waiting import PATIENCE_S
 
-BURSTS = drawn(5)
+BURSTS = drawn(2)
 
 
 class PlainEditor:

@@ -20,7 +20,7 @@ from co_tui.ui.sessions.session_actions import deletion_question
 from co_tui.ui.sessions.session_finder import Found, Listed, SessionFinder
 from co_tui.ui.sessions.session_list_widget import SessionList
 from co_tui.ui.sessions.session_listing import SessionListing, day_name
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed, store_in, stored_events
@@ -192,7 +192,7 @@ async def test_what_was_said_is_found_as_one_pauses(
         assert "Ctrl+F Fork" not in screen_text(app), "no key for nothing"
         await pilot.press("escape")
         await until(pilot, lambda: "Sessions · 4" in screen_text(app))
-        for odd in ('"', "*", "NEAR(", "a-b OR", "'; --", "漢字", "x" * 10_000):
+        for odd in also_in_a_long_run(["NEAR(", "x" * 10_000], ['"', "*", "a-b OR", "'; --", "漢字"]):
             app.screen.query_one(Input).value = odd
             await until(pilot, lambda: "No matches for" in screen_text(app))
         app.screen.query_one(Input).value = "heron"
@@ -400,6 +400,7 @@ def test_the_end_of_a_long_list_is_there_without_all_before_it(home: Path) -> No
     finder.close()
 
 
+@only_in_a_long_run
 async def test_from_the_end_of_a_long_list_one_walks_back_through_all_of_it(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     with store_in(home) as kept:

@@ -47,11 +47,11 @@ SCENES = {
 
 
 def themes_for(scene: str) -> list[str]:
-    """All of ours in the first scene, each in every second other one, and other themes in one; in a long run all."""
+    """All of ours in the first scene and one in each other, and of the other themes one a scene; in a long run all."""
     ours, place = [theme.name for theme in OURS], list(SCENES).index(scene)
     if LONG_RUN:
         return [*ours, *OTHER_THEMES]
-    return [*(ours[place % 2 :: 2] if place else ours), *OTHER_THEMES[place :: len(SCENES)]]
+    return [*([ours[place % len(ours)]] if place else ours), OTHER_THEMES[place]]
 
 
 def drawn(app: CoTui) -> Iterator[tuple[str, Style]]:
