@@ -17,7 +17,6 @@ SUMMARY = "Title: Tides\n## Decisions and outcomes\n- The moon pulls at the wate
 WORDS = "The moon pulls at the water, and the sun does so as well, as notes/tides.md tells in detail. " * 6
 
 
-@only_in_a_long_run
 @pytest.fixture
 def app(served: CliCommand, provider: Provider) -> Iterator[RecordedApp]:
     provider.window = 100_000
@@ -29,6 +28,7 @@ def app(served: CliCommand, provider: Provider) -> Iterator[RecordedApp]:
     recorded.close()
 
 
+@only_in_a_long_run
 def test_nothing_vanishes_while_it_is_there_before_and_after(app: RecordedApp) -> None:
     app.until("Write a message")
     app.press("prompt-one about tides\r")  # the engine is still being loaded

@@ -188,6 +188,7 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
         assert "A better name" not in screen_text(app)
 
 
+@only_in_a_long_run
 async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy \n")
@@ -261,6 +262,7 @@ async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home
         assert app.chat.prompt.has_focus
 
 
+@only_in_a_long_run
 async def test_another_policy_leaves_the_command_line_s_model_in_force(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     named = {"model": "openai-chat:named"}
@@ -274,6 +276,7 @@ async def test_another_policy_leaves_the_command_line_s_model_in_force(home: Pat
         assert provider.requests[-1]["model"] == "named"
 
 
+@only_in_a_long_run
 async def test_timeline_entries_open(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hi")
@@ -306,6 +309,7 @@ async def test_prompts_of_several_lines_and_earlier_prompts(home: Path, provider
         assert app.chat.prompt.text == "drafted\n"
 
 
+@only_in_a_long_run
 async def test_a_draft_is_kept_for_the_next_start(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (_, pilot):
         await type_text(pilot, "half a thought")
@@ -317,6 +321,7 @@ async def test_a_draft_is_kept_for_the_next_start(home: Path, provider: Provider
         assert app.chat.prompt.text == ""
 
 
+@only_in_a_long_run
 async def test_find_and_folds_work_from_the_prompt_and_by_key(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "where is the needle")

@@ -230,6 +230,7 @@ async def test_a_mistake_of_ours_ends_in_a_sentence_without_any_value_in_reach(
     assert "co-tui failed: RuntimeError: no such thing" in told and "Traceback" not in told and "sk-test" not in told
 
 
+@only_in_a_long_run
 async def test_a_huge_reply_is_drawn_in_part_and_kept_whole(home: Path, provider: Provider) -> None:
     provider.window = 1_000_000
     provider.script = [Reply(text=("word" * 50 + " ") * 1_500)]

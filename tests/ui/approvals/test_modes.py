@@ -111,6 +111,7 @@ async def test_a_file_changes_without_asking_in_edits(home: Path, provider: Prov
         await until(pilot, lambda: app.controller.idle)
 
 
+@only_in_a_long_run
 async def test_an_accepted_plan_continues_in_the_mode_that_was_chosen(home: Path, provider: Provider) -> None:
     provider.window = 60_000
     provider.script = [
@@ -172,6 +173,7 @@ async def test_a_mode_of_the_settings_that_cannot_be_used_is_said(
         assert transcript_text(app).count("does not start here") == 1 and border(app) == "ask"
 
 
+@only_in_a_long_run
 async def test_who_was_asked_about_calls_hears_of_the_modes(home: Path, provider: Provider) -> None:
     provider.window = 60_000
     hint = "Shift+Tab switches the mode"

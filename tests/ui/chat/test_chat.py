@@ -30,6 +30,7 @@ async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider
         assert "openai-chat:scripted · balanced" in seen.splitlines()[0]
 
 
+@only_in_a_long_run
 async def test_prompts_sent_in_one_burst_begin_one_session_in_their_order(home: Path, provider: Provider) -> None:
     provider.script = [Reply(text="First answer."), Reply(text="Second answer.")]
     async with running(launch_for(home, provider)) as (app, pilot):

@@ -127,6 +127,7 @@ async def test_nothing_to_compact_is_a_note(home: Path, provider: Provider) -> N
         await until(pilot, lambda: "Nothing to undo" in screen_text(app))
 
 
+@only_in_a_long_run
 async def test_while_the_first_prompt_opens_its_session_a_compaction_waits(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,7 +44,6 @@ def usage(tokens: int, messages: int = 10) -> UsageInfo:
     )  # fmt: skip
 
 
-@only_in_a_long_run
 @pytest.mark.parametrize(
     ("policy", "outlook"),
     [
@@ -98,6 +97,7 @@ def test_the_nearest_mark_is_named() -> None:
     assert small.share == 1.0, "a budget beyond the window is the window"
 
 
+@only_in_a_long_run
 async def test_a_rewrite_is_no_growth_and_the_pace_continues(home: Path, provider: Provider) -> None:
     provider.default, provider.window = LONG, 100_000
     async with talking(home, provider) as session:

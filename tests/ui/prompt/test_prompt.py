@@ -110,7 +110,7 @@ async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
 async def test_bursts_of_keys_while_text_streams_are_what_a_plain_editor_would_hold(
     home: Path, provider: Provider
 ) -> None:
-    provider.default = Reply(text="some **words** and `code` " * 4000, delay_s=0.002)
+    provider.default = Reply(text="some **words** and `code` " * 4000, delay_s=0.01)
     async with running(launch_for(home, provider)) as (app, pilot):
         app.chat.prompt.insert("talk")
         await pilot.press("enter")

@@ -144,6 +144,7 @@ async def test_setting_the_window_forgets_what_was_learned_of_it(home: Path, pro
         assert session.history.governor.window.tokens == provider.window
 
 
+@only_in_a_long_run
 async def test_the_footer_names_the_one_way_between_groups_and_values(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider), size=(120, 30)) as (app, pilot):
         await type_text(pilot, "/settings \n")

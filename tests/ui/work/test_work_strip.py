@@ -203,4 +203,6 @@ async def test_few_lines_say_how_many_more_run(home: Path, provider: Provider, r
         assert re.search("❯.*serve 4", shown(app))
         await pilot.press("down")
         assert "❯ Plan 0/1 · Run the tests" in shown(app)
+        work.fit(is_asked=True)
+        assert work.display is (lines > 1), "on a low screen it gives way to a question"
         work._commands = list
