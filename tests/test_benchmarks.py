@@ -12,7 +12,7 @@ from tests.benchmarks.__main__ import BENCHMARKS
 from tests.benchmarks.small import SMALL
 from tests.support.long_run import LONG_RUN
 
-QUICK = ("compaction", "growth", "lab", "small_windows", "snapshots", "work")
+QUICK = ("compaction", "growth", "small_windows", "snapshots")
 """Those that take no time when they are small; the others are run in a long run."""
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.command import CliCommand
-from tests.support.long_run import LONG_RUN
+from tests.support.long_run import LONG_RUN, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.recorder import Cells, Frame, RecordedApp, flickers
 
@@ -28,6 +28,7 @@ def app(served: CliCommand, provider: Provider) -> Iterator[RecordedApp]:
     recorded.close()
 
 
+@only_in_a_long_run
 def test_nothing_vanishes_while_it_is_there_before_and_after(app: RecordedApp) -> None:
     app.until("Write a message")
     app.press("prompt-one about tides\r")  # the engine is still being loaded

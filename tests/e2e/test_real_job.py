@@ -1,7 +1,8 @@
 """A job in a real package's source, with everything that an agent works with all day, and the way back.
 
-`CO_TUI_LONG_RUN=40 uv run pytest tests/e2e/test_real_job.py` makes 40 steps on each of the three wires, in a source
-distribution from the registry.
+Only in a long run: `CO_TUI_LONG_RUN=40 uv run pytest tests/e2e/test_real_job.py` makes 40 steps on each of the three
+wires, in a source distribution from the registry; `CO_TUI_LONG_RUN=1` makes 15 on one wire, in a copy of what is
+installed.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from co_tui.session.snapshots.file_restores import Consent
 from tests.support.command import CliCommand
 from tests.support.environments import facts
 from tests.support.kept_folders import content_of
-from tests.support.long_run import LONG_RUN
+from tests.support.long_run import LONG_RUN, only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.real_job import (
     PACKAGE,
@@ -37,8 +38,9 @@ from tests.support.waiting import next_fact
 from tests.support.web_pages import WebPages, page, serving
 from tests.support.wires import WIRES, Wire
 
-STEPS = LONG_RUN or 15
-BACK_TO = 10 if LONG_RUN else 6
+FEWEST = 15
+STEPS = max(LONG_RUN, FEWEST)
+BACK_TO = 10 if STEPS > FEWEST else 6
 """The files are brought back to how they were after this step."""
 UTIL = f"{PACKAGE}/util.py"
 SUMMARY = (
@@ -65,7 +67,7 @@ async def site() -> AsyncIterator[WebPages]:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return unpack(tmp_path, from_registry=bool(LONG_RUN))
+    return unpack(tmp_path, from_registry=STEPS > FEWEST)
 
 
 class Job:
@@ -155,7 +157,7 @@ async def begin(job: Job, site: WebPages) -> None:
 
 async def change_more(job: Job) -> None:
     """A slash command, delegates that write, a compaction, and a turn in another process."""
-    more = STEPS - 15 - (BACK_TO - 6)
+    more = STEPS - FEWEST - (BACK_TO - 6)
     await job.turn("/mend matching", [job.edits.several()], [REMOVE], *job.edits.steps(more // 2))
     assert "Mend matching. Changed so far: " in job.sent and f" M {UTIL}" in job.sent
     written = [[job.edits.write()], [job.edits.write()]]
@@ -172,7 +174,8 @@ async def change_more(job: Job) -> None:
 JOBS = [*((wire, "ask") for wire in WIRES), ("anthropic", "edits"), ("anthropic", "auto")]
 
 
-@pytest.mark.parametrize("job", JOBS if LONG_RUN else [("anthropic", "ask")], indirect=True, ids="-".join)
+@only_in_a_long_run
+@pytest.mark.parametrize("job", JOBS if STEPS > FEWEST else [("anthropic", "ask")], indirect=True, ids="-".join)
 async def test_a_job_in_a_real_package_and_back_to_where_it_was(job: Job, site: WebPages) -> None:
     repository = content_of(job.folder / ".git")
     await begin(job, site)

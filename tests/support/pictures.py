@@ -1,7 +1,8 @@
 """Screens as they look: the words of each line and the colours under them, at several sizes, dark and light.
 
 Kept as text, so that a change is read where it was made. `--pictures FOLDER` draws them for the eye. The suite looks at
-two sizes, one dark and one light; a long run, `--pictures` and `--snapshot-update` at all of them.
+one size of each scene: dark and not the largest, or the largest and light; and in a long row of scenes at every second
+one. A long run, `--pictures` and `--snapshot-update` look at all of them.
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from tests.support.waiting import PATIENCE_S
 
 SIZES = ((60, 16), (80, 24), (120, 40))
 SAME_LOOKS = 2
+SHORT_ROW = 5
 THEMES = {"dark": DARK.name, "light": LIGHT.name}
 Look = tuple[tuple[int, int], Mapping[str, str]]
 """A size, and the themes to draw it under."""
@@ -108,16 +110,18 @@ class Pictures:
         """All themes at the last size, the first at the others."""
         async with app.run_test(size=sizes[-1]) as pilot:
             await scene(pilot)
-            drawn = await self._at_each(pilot, sizes)
+            drawn = await self._at_each(pilot, sizes, len(self._name))
         self._compare("\n".join(drawn))
 
     async def of_each(self, app: CoTui, scenes: Mapping[str, Scene], sizes: Sequence[tuple[int, int]] = SIZES) -> None:
         """The same of several scenes, one after the other in one app."""
         drawn = []
+        step = 1 if self._all or len(scenes) <= SHORT_ROW else 2
         async with app.run_test(size=sizes[-1], notifications=True) as pilot:
-            for self._scene, scene in scenes.items():
+            for number, (self._scene, scene) in enumerate(scenes.items()):
                 await scene(pilot)
-                drawn += [f"##### {self._scene}", *await self._at_each(pilot, sizes)]
+                if number % step == 0:
+                    drawn += [f"##### {self._scene}", *await self._at_each(pilot, sizes, number // step)]
         self._compare("\n".join(drawn))
 
     async def under(self, app: CoTui, scene: Scene, themes: Sequence[str], size: tuple[int, int] = SIZES[-1]) -> None:
@@ -133,12 +137,18 @@ class Pictures:
             f"pytest -n 0 tests/ui/pictures -k '{self._name}' --snapshot-update"
         )
 
-    async def _at_each(self, pilot: Pilot[None], sizes: Sequence[tuple[int, int]]) -> list[str]:
+    async def _at_each(self, pilot: Pilot[None], sizes: Sequence[tuple[int, int]], number: int) -> list[str]:
         dark, light = ({name: theme} for name, theme in THEMES.items())
         looks: list[Look] = [*((size, dark) for size in sizes[:-1]), (sizes[-1], THEMES)]
         if not self._all:
             looks = [*looks[-2:-1], (sizes[-1], light)]
-        return [await self._at(pilot, size, themes) for size, themes in looks]
+        drawn = []
+        for place, (size, themes) in enumerate(looks):
+            if self._all or place == number % len(looks):
+                drawn.append(await self._at(pilot, size, themes))
+            else:
+                await pilot.resize_terminal(*size)  # what is in view depends on the sizes before
+        return drawn
 
     async def _at(self, pilot: Pilot[None], size: tuple[int, int], themes: Mapping[str, str]) -> str:
         width, height = size

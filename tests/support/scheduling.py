@@ -18,6 +18,7 @@ TOGETHER = {
     "tests/agent/wire/test_odd_arguments.py": "clients",  # each provider's client takes seconds to import
     "tests/agent/models/test_output_limits.py": "clients",
     "tests/agent/models/test_switching.py": "clients",
+    "tests/ui/test_mcp.py": "servers",  # their library takes seconds, too
 }
 """Files whose tests run one after the other in one process; these begin first."""
 FIRST = ("tests/e2e/", "tests/lab/", "tests/headless/")

@@ -9,6 +9,7 @@ from co_tui.settings import project_trust_request
 from co_tui.trust import Trust
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.settings.trust_screen import FileScreen
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, to_question, transcript_text, type_text, until
 
@@ -48,6 +49,7 @@ async def test_a_folder_with_agents_asks_once_and_lists_them(home: Path) -> None
         assert "Unknown tool Browse" in shown and "Skipped agent" in shown
 
 
+@only_in_a_long_run
 async def test_one_at_work_shows_what_it_does_and_how_full_it_is(home: Path, provider: Provider) -> None:
     folder, looks, last = home.parent, threading.Event(), threading.Event()
     (folder / ".claude" / "agents").mkdir(parents=True)

@@ -1,9 +1,7 @@
 """Failures in the background: reported in one sentence, nothing waits forever, the app keeps running."""
 
-import ast
 import asyncio
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,6 @@ import pytest
 from textual.app import App
 from textual.screen import Screen
 
-import co_tui.ui
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.app import CoTui
 from co_tui.ui.background import failure_sentence, guarded_callback, run_in_background, run_thread, start_awaited
@@ -24,8 +21,6 @@ from co_tui.ui.control.prompt_sender import PromptSender
 from co_tui.ui.models.models_screen import ModelScreen
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
-
-UI = Path(co_tui.ui.__file__).parent
 
 
 def fails(*_: object, **__: object) -> Any:
@@ -206,56 +201,3 @@ async def test_failing_upkeep_is_reported(home: Path, provider: Provider, monkey
     async with running(launch_for(home, provider), failing=True) as (app, pilot):
         await until(pilot, lambda: "Cleaning up failed: ZeroDivisionError: by zero." in transcript_text(app))
         await ask(app, pilot, "hi")
-
-
-# The architecture
-
-STARTERS = {"run_worker", "create_task", "ensure_future", "Thread", "run_coroutine_threadsafe", "call_from_thread"}
-EXEMPT = {
-    "background.py",  # the one place
-    "signals.py",  # ends a process whose loop hangs: there is no screen that could say something
-}
-CALLBACKS = {"call_later", "call_after_refresh", "call_next", "set_timer", "set_interval"}
-
-
-@cache
-def modules() -> list[tuple[Path, list[ast.AST]]]:
-    """Each module of the screen with all its nodes."""
-    return [(file, [*ast.walk(ast.parse(file.read_text()))]) for file in sorted(UI.rglob("*.py"))]
-
-
-def called(node: ast.Call) -> str:
-    match node.func:
-        case ast.Attribute(attr=name) | ast.Name(id=name):
-            return name
-        case _:
-            return ""
-
-
-def test_no_module_of_the_screen_starts_work_but_through_the_one_place() -> None:
-    found = []
-    for file, nodes in modules():
-        if file.name in EXEMPT:
-            continue
-        for node in nodes:
-            if isinstance(node, ast.Call) and called(node) in STARTERS:
-                found.append(f"{file.relative_to(UI)}:{node.lineno} {called(node)}")
-            if isinstance(node, ast.ImportFrom) and node.module == "textual" and "work" in {a.name for a in node.names}:
-                found.append(f"{file.relative_to(UI)}:{node.lineno} @work")
-    assert found == []
-
-
-def test_no_coroutine_is_called_later_unguarded() -> None:
-    named = {
-        kind: {node.name for _, nodes in modules() for node in nodes if isinstance(node, kind)}
-        for kind in (ast.AsyncFunctionDef, ast.FunctionDef)
-    }
-    only_asynchronous = named[ast.AsyncFunctionDef] - named[ast.FunctionDef]
-    found = []
-    for file, nodes in modules():
-        for node in nodes:
-            if isinstance(node, ast.Call) and called(node) in CALLBACKS:
-                for each in node.args:
-                    if isinstance(each, ast.Attribute) and each.attr in only_asynchronous:
-                        found.append(f"{file.relative_to(UI)}:{node.lineno} {each.attr}")
-    assert found == []

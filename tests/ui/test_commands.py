@@ -70,6 +70,7 @@ async def test_a_prompt_that_begins_with_a_path_is_a_prompt(home: Path, provider
         assert provider.requests[0]["messages"][-1]["content"] == "/etc/hosts is what"
 
 
+@only_in_a_long_run
 async def test_a_key_pressed_twice_neither_stacks_nor_breaks_dialogs(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("f1", "f1", "f1")
@@ -187,6 +188,7 @@ async def test_rename_theme_side_and_new(home: Path, provider: Provider) -> None
         assert "A better name" not in screen_text(app)
 
 
+@only_in_a_long_run
 async def test_policies_are_shown_and_switched(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy \n")
@@ -243,6 +245,7 @@ async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, prov
         await until(pilot, lambda: "Tool groups: files, plan (saved)" in transcript_text(app))
 
 
+@only_in_a_long_run
 async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home: Path, provider: Provider) -> None:
     provider.script = [Reply(text="slow words " * 10, delay_s=0.05, open_end=True)]
     async with running(launch_for(home, provider)) as (app, pilot):
@@ -259,6 +262,7 @@ async def test_the_key_that_stops_is_shown_while_there_is_something_to_stop(home
         assert app.chat.prompt.has_focus
 
 
+@only_in_a_long_run
 async def test_another_policy_leaves_the_command_line_s_model_in_force(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     named = {"model": "openai-chat:named"}
@@ -272,6 +276,7 @@ async def test_another_policy_leaves_the_command_line_s_model_in_force(home: Pat
         assert provider.requests[-1]["model"] == "named"
 
 
+@only_in_a_long_run
 async def test_timeline_entries_open(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hi")
@@ -304,6 +309,7 @@ async def test_prompts_of_several_lines_and_earlier_prompts(home: Path, provider
         assert app.chat.prompt.text == "drafted\n"
 
 
+@only_in_a_long_run
 async def test_a_draft_is_kept_for_the_next_start(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (_, pilot):
         await type_text(pilot, "half a thought")
@@ -315,6 +321,7 @@ async def test_a_draft_is_kept_for_the_next_start(home: Path, provider: Provider
         assert app.chat.prompt.text == ""
 
 
+@only_in_a_long_run
 async def test_find_and_folds_work_from_the_prompt_and_by_key(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "where is the needle")
@@ -347,6 +354,7 @@ async def test_ctrl_q_leaves_and_keeps_everything(home: Path, provider: Provider
     assert row.messages == 2
 
 
+@only_in_a_long_run
 async def test_the_names_people_try_run_what_exists(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/copy \n")

@@ -21,6 +21,7 @@ from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_rendering import BlockLayout
 from co_tui.ui.transcript.transcript import Transcript
 from co_tui.ui.widgets.key_line import KeyLine
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -106,6 +107,7 @@ def test_a_retry_is_reported_in_whole_sentences() -> None:
     assert shorter.retry_sentence() == "Too long. Compacted."
 
 
+@only_in_a_long_run
 async def test_a_new_session_keeps_the_model_that_was_chosen(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await ask(app, pilot, "hello")
@@ -185,6 +187,7 @@ async def test_the_view_says_which_key_leads_to_the_end(home: Path, provider: Pr
         assert "paragraph 59" in screen_text(app)
 
 
+@only_in_a_long_run
 async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_one(
     home: Path, provider: Provider
 ) -> None:
@@ -227,6 +230,7 @@ async def test_a_mistake_of_ours_ends_in_a_sentence_without_any_value_in_reach(
     assert "co-tui failed: RuntimeError: no such thing" in told and "Traceback" not in told and "sk-test" not in told
 
 
+@only_in_a_long_run
 async def test_a_huge_reply_is_drawn_in_part_and_kept_whole(home: Path, provider: Provider) -> None:
     provider.window = 1_000_000
     provider.script = [Reply(text=("word" * 50 + " ") * 1_500)]

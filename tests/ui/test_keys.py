@@ -96,6 +96,7 @@ def test_sentences_name_the_keys_that_are_in_force() -> None:
     assert [shortcut_for(name, chosen) for name in names] == ["/help", "Alt+S", "F12"]
 
 
+@only_in_a_long_run
 async def test_help_goes_with_its_key_on_every_screen(home: Path, provider: Provider) -> None:
     (home / "config").mkdir(parents=True)
     (home / "config" / "config.toml").write_text('keys.help = "f12"\n')

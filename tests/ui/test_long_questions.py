@@ -12,6 +12,7 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.commands.mcp_editor import McpEditor
 from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen
 from co_tui.ui.settings.mcp_screen import AddServerScreen
+from tests.support.long_run import also_in_a_long_run
 from tests.support.screen import launch_for, running, screen_text, until
 
 WORDS = " ".join(f"--option-{n}=value" for n in range(60)) + " the-very-end"
@@ -27,7 +28,10 @@ def adding(app: CoTui) -> Screen[str]:
 
 @pytest.mark.parametrize(
     ("make", "choices", "size"),
-    [(confirming, ("y Yes", "n No"), (60, 16)), (adding, ("Add and", "Do not add", "Esc Back"), (43, 16))],
+    also_in_a_long_run(
+        [(confirming, ("y Yes", "n No"), (60, 16))],
+        [(adding, ("Add and", "Do not add", "Esc Back"), (43, 16))],
+    ),
 )
 async def test_the_text_scrolls_and_the_choices_stay_in_sight(
     home: Path, make: Callable[[CoTui], Screen[Any]], choices: tuple[str, ...], size: tuple[int, int]

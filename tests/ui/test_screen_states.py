@@ -175,7 +175,7 @@ async def play(steps: list[Step]) -> None:
 
 
 @settings(
-    max_examples=drawn(5),
+    max_examples=drawn(2),
     deadline=None,
     phases=[Phase.explicit, Phase.generate],  # an example takes a second: shrinking would take minutes
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -1,4 +1,4 @@
-"""Private names of Textual and Rich: used in one file only, and still what they were."""
+"""Private names of Textual and Rich, used in one file only: still what they were."""
 
 import ast
 import importlib
@@ -8,7 +8,6 @@ import textwrap
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 
 import pytest
 from rich.color import ColorSystem
@@ -26,10 +25,6 @@ from co_tui.ui.textual_internals import (
     limit_caches,
 )
 from co_tui.ui.widgets.safe_list import SafeList
-
-UI = Path(co_tui.ui.__file__).parent
-OTHERS = ("_replace", "_asdict", "_exit")
-"""Of named tuples, and of `os`."""
 
 
 @pytest.mark.parametrize("package", CHECKED)
@@ -53,12 +48,6 @@ def test_every_private_name_in_the_file_has_its_reason() -> None:
     assert used <= {each.name for each in INTERNALS}
 
 
-def test_no_other_file_uses_a_private_name() -> None:
-    others = set(UI.rglob("*.py")) - {Path(textual_internals.__file__)}
-    found = {file.name: list(_foreign_private_names(ast.parse(file.read_text(encoding="utf-8")))) for file in others}
-    assert len(others) > 100 and {name: used for name, used in found.items() if used} == {}
-
-
 def test_what_was_drawn_long_ago_is_not_kept() -> None:
     limit_caches()
     for number in range(2 * MOST_STYLES):
@@ -76,18 +65,6 @@ def test_no_class_of_ours_overrides_or_reads_a_private_name_of_its_base() -> Non
         for name in sorted(_inherited_names(each))
     ]
     assert found == []
-
-
-def _foreign_private_names(tree: ast.AST) -> Iterator[str]:
-    """Imported from a library, or read from anything but `self`, `cls` and `super()`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("textual", "rich")):
-            yield from (part for part in (node.module or "").split(".") if _is_private(part))
-            yield from (alias.name for alias in node.names if _is_private(alias.name))
-        elif isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in OTHERS:
-            of = ast.unparse(node.value)
-            if of not in ("self", "cls", "super()"):
-                yield f"{of}.{node.attr}"
 
 
 def _our_classes() -> Iterator[type]:

@@ -313,6 +313,7 @@ async def test_tab_goes_from_the_prompt_to_the_question(home: Path, provider: Pr
         assert written == ["src/a.py"] and "waiting for your answer" not in screen_text(app)
 
 
+@only_in_a_long_run
 async def test_a_question_about_a_change_shows_much_of_its_diff(home: Path, provider: Provider) -> None:
     diff = "\n".join(["--- a/src/app.py", "+++ b/src/app.py", "@@ -1,40 +1,40 @@", *(f"+line {n}" for n in range(40))])
     question = ApprovalQuestion(
@@ -329,6 +330,7 @@ async def test_a_question_about_a_change_shows_much_of_its_diff(home: Path, prov
             assert "Deny" in seen and "View all" in seen, "every answer is still there"
 
 
+@only_in_a_long_run
 async def test_a_question_behind_a_dialog_appears_when_that_closes(
     home: Path, provider: Provider, written: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -347,6 +349,7 @@ async def test_a_question_behind_a_dialog_appears_when_that_closes(
         assert app.chat.prompt.text == "y" and app.chat.prompt.has_focus and written == []
 
 
+@only_in_a_long_run
 async def test_a_question_leaves_the_focus_where_it_was_before_the_terminal_lost_it(
     home: Path, provider: Provider, written: list[str]
 ) -> None:

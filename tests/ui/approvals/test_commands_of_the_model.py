@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, until
 from tests.ui.chat.test_working import asked, call
@@ -35,6 +36,7 @@ async def test_what_a_command_says_is_seen_while_it_runs_and_is_inert(
         assert has_line(app, "three") and "… ␛" not in screen_text(app)
 
 
+@only_in_a_long_run
 async def test_output_of_a_delegates_command_is_shown_in_its_delegation(
     home: Path, provider: Provider, folder: Path
 ) -> None:
@@ -54,6 +56,7 @@ async def test_output_of_a_delegates_command_is_shown_in_its_delegation(
         assert "… ␛" not in screen_text(app)
 
 
+@only_in_a_long_run
 async def test_where_a_command_runs_is_seen_however_long_it_is(home: Path, provider: Provider, folder: Path) -> None:
     provider.script = [call("run_command", command="\n".join(f"touch {n}" for n in range(30)))]
     async with running(launch_for(home, provider)) as (app, pilot):
@@ -69,6 +72,7 @@ def has_line(app: Any, words: str) -> bool:
     return re.search(rf"^[\s│┃▌▏]*{re.escape(words)}(\s\s|\s*$)", screen_text(app), re.MULTILINE) is not None
 
 
+@only_in_a_long_run
 async def test_background_commands_are_listed_with_what_they_say_and_ended(
     home: Path, provider: Provider, folder: Path
 ) -> None:

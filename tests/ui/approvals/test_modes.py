@@ -8,6 +8,7 @@ from textual.content import Content
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.modes import SandboxCheck
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.ui.chat.test_working import asked, call
@@ -96,6 +97,7 @@ async def test_mode_as_a_command(home: Path, provider: Provider) -> None:
         await until(pilot, lambda: border(app) == "edits")
 
 
+@only_in_a_long_run
 async def test_a_file_changes_without_asking_in_edits(home: Path, provider: Provider) -> None:
     provider.window = 60_000
     provider.script = [call("write_file", path="a.txt", content="a"), call("run_command", command="touch b")]
@@ -109,6 +111,7 @@ async def test_a_file_changes_without_asking_in_edits(home: Path, provider: Prov
         await until(pilot, lambda: app.controller.idle)
 
 
+@only_in_a_long_run
 async def test_an_accepted_plan_continues_in_the_mode_that_was_chosen(home: Path, provider: Provider) -> None:
     provider.window = 60_000
     provider.script = [
@@ -128,6 +131,7 @@ async def test_an_accepted_plan_continues_in_the_mode_that_was_chosen(home: Path
         assert border(app) == "ask" and app.controller.state.mode == "ask", "resumed as the settings say"
 
 
+@only_in_a_long_run
 async def test_the_mode_stays_on_the_border_while_a_turn_runs(home: Path, provider: Provider) -> None:
     provider.window = 60_000
     provider.script = [call("run_command", command="touch b")]
@@ -142,6 +146,7 @@ async def test_the_mode_stays_on_the_border_while_a_turn_runs(home: Path, provid
         await until(pilot, lambda: app.controller.idle)
 
 
+@only_in_a_long_run
 async def test_elsewhere_shift_tab_means_what_it_meant(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/mo")
@@ -168,6 +173,7 @@ async def test_a_mode_of_the_settings_that_cannot_be_used_is_said(
         assert transcript_text(app).count("does not start here") == 1 and border(app) == "ask"
 
 
+@only_in_a_long_run
 async def test_who_was_asked_about_calls_hears_of_the_modes(home: Path, provider: Provider) -> None:
     provider.window = 60_000
     hint = "Shift+Tab switches the mode"

@@ -28,7 +28,7 @@ from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.widgets.field import Field
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import LONG_RUN, also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import (
     click_on,
@@ -169,17 +169,20 @@ async def test_each_answer_allows_what_it_shows(home: Path, provider: Provider) 
         await click_on(app, pilot, "Deny with a reason")
         await write_answer(app, pilot, "too slow")
         assert await asking == denied.but(reason="too slow")
-        for keys, answer in (
-            ("y", allowed),
-            ("s", for_session),
-            ("p", for_project),
-            ("n", denied),
+        few = [
+            (("y",), allowed),
+            (("s",), for_session),
+            (("down", "down", "enter"), for_project),
+            (("escape",), denied),
+        ]
+        more = [
+            (("p",), for_project),
+            (("n",), denied),
             (("enter",), allowed),
             (("down", "enter"), for_session),
-            (("down", "down", "enter"), for_project),
             (("up", "up", "enter"), denied),
-            (("escape",), denied),
-        ):
+        ]
+        for keys, answer in also_in_a_long_run(few, more):
             assert await answered(app, pilot, COMMAND, keys) == answer, keys
 
 
@@ -318,6 +321,7 @@ async def test_several_answers_are_checked_and_accepted(home: Path, provider: Pr
         assert (await asking).declined
 
 
+@only_in_a_long_run
 async def test_the_model_gets_all_that_was_chosen(home: Path, provider: Provider) -> None:
     provider.window = 60_000
     which = {
@@ -400,6 +404,8 @@ async def test_a_resumed_session_says_what_its_answers_still_allow(home: Path, p
         app.run_command("approvals", "")
         await until(pilot, lambda: "allow  Edit(./*)  this session" in screen_text(app))
         assert "mode edits: edits files here without asking" in screen_text(app), "what else is allowed"
+    if not LONG_RUN:
+        return
     (home / "data" / "machine.key").unlink()  # as on another machine
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         said = ASKED_AGAIN.format("edits of top-level files")

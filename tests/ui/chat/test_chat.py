@@ -12,6 +12,7 @@ from co_tui.events.stored_messages import prompt_of
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.chat.transcript_feed import STARTING
 from co_tui.ui.gauge.gauge_widget import Gauge
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -29,6 +30,7 @@ async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider
         assert "openai-chat:scripted · balanced" in seen.splitlines()[0]
 
 
+@only_in_a_long_run
 async def test_prompts_sent_in_one_burst_begin_one_session_in_their_order(home: Path, provider: Provider) -> None:
     provider.script = [Reply(text="First answer."), Reply(text="Second answer.")]
     async with running(launch_for(home, provider)) as (app, pilot):
@@ -75,6 +77,7 @@ async def test_a_stopped_turn_reads_the_same_live_resumed_and_forked(home: Path,
         assert "F9 continues" not in transcript_text(app), "another prompt was sent"
 
 
+@only_in_a_long_run
 async def test_a_prompt_sent_meanwhile_waits_and_says_so(home: Path, provider: Provider) -> None:
     shown = threading.Event()
     provider.script = [Reply(text="first answer", until=shown), Reply(text="second answer")]
@@ -165,6 +168,7 @@ async def test_quitting_and_continuing_shows_the_conversation_again(home: Path, 
         assert len(provider.requests[-1]["messages"]) == 4
 
 
+@only_in_a_long_run
 async def test_the_gauge_shows_pace_and_changes_level(home: Path, provider: Provider) -> None:
     provider.script = [Reply(prompt_tokens=n, completion_tokens=0) for n in (1000, 1500, 3910)]
     async with running(launch_for(home, provider)) as (app, pilot):
@@ -178,6 +182,7 @@ async def test_the_gauge_shows_pace_and_changes_level(home: Path, provider: Prov
         assert outlooks[1] == "compacts at 95 %, ≈ 10 turns", "the tools have their share of the first count"
 
 
+@only_in_a_long_run
 async def test_every_size_shows_prompt_and_gauge(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider), size=(60, 16)) as (app, pilot):
         await ask(app, pilot, "hi")

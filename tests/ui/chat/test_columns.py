@@ -10,6 +10,7 @@ from textual.geometry import Size
 from co_tui.ui.app import CoTui
 from co_tui.ui.chat.chat_requests import CHAT_COLUMNS, LEAST_SIDE, MOST_SIDE, WIDE_COLUMNS, columns_for, is_too_small
 from co_tui.ui.timeline.detail_screen import TextScreen
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, until
 from tests.support.waiting import PATIENCE_S
@@ -62,6 +63,7 @@ def notice_lines(app: CoTui) -> list[str]:
     return [line.partition("▌ ")[2].strip(" │") for line in screen_text(app).splitlines() if "▌ " in line]
 
 
+@only_in_a_long_run
 async def test_a_notice_is_wrapped_whole_and_covers_no_title(home: Path, provider: Provider) -> None:
     app = CoTui(launch_for(home, provider))
     async with app.run_test(size=(43, 36), notifications=True) as pilot:

@@ -254,6 +254,7 @@ def block_with_images(count: int) -> Block:
     return Block("user", "look", images=tuple(BlockImage(image) for _ in range(count)))
 
 
+@long_run.only_in_a_long_run
 @pytest.mark.usefixtures("colours")
 async def test_of_many_images_some_are_drawn_and_all_can_be_opened(home: Path, provider: Provider) -> None:
     wide, high = ({"kind": "binary", "data": encoded(red_above_blue(*size))} for size in ((40, 4), (4, 8)))

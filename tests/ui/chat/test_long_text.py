@@ -176,7 +176,7 @@ SMALL = 400
 
 @given(REPLIES, st.lists(st.integers(1, 300), min_size=1, max_size=5), st.sampled_from([30, 80, 140]))
 @settings(
-    max_examples=long_run.drawn(20),
+    max_examples=long_run.drawn(10),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -188,7 +188,7 @@ def test_a_reply_looks_the_same_however_it_arrives(text: str, steps: list[int], 
 
 @given(st.one_of(PROSE, lists()))
 @settings(
-    max_examples=long_run.drawn(20),
+    max_examples=long_run.drawn(10),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
@@ -200,7 +200,7 @@ def test_no_word_is_lost_or_read_otherwise_in_pieces(text: str) -> None:
 
 
 @given(TABLES)
-@settings(max_examples=long_run.drawn(15), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=long_run.drawn(8), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_row_is_lost_in_pieces(text: str) -> None:
     def rows(lines: Sequence[str]) -> list[list[str]]:
         return [line.split() for line in lines if re.match(r"\d", line)]

@@ -11,6 +11,7 @@ from co_tui.ui.chat.link_dialog import LinksScreen
 from co_tui.ui.dialogs.text_screen import PagerScreen
 from co_tui.ui.text.long_text import Pager
 from co_tui.ui.widgets.find_bar import FindBar
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 from tests.ui.prompt.test_prompt import at_once
@@ -181,8 +182,11 @@ async def test_what_is_not_loaded_yet_is_found_and_counted_however_fast_one_type
         at_once(app, [*"plum", "space", *"2"])
         await until(pilot, lambda: "Find · 111 of 111" in screen_text(app))
         assert loaded < 100 and len(app.chat.transcript.blocks) >= 399
+        await pilot.press("f7")
+        await until(pilot, lambda: not app.chat.query(FindBar) and app.chat.prompt.has_focus)
 
 
+@only_in_a_long_run
 async def test_the_find_bar_closes_with_its_session(home: Path, provider: Provider) -> None:
     provider.script = [Reply(text="apple pie")]
     async with running(launch_for(home, provider)) as (app, pilot):

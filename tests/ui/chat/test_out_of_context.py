@@ -18,6 +18,7 @@ from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.context_marks import ContextMarks
 from co_tui.ui.transcript.transcript_view import REMOVED_BAR
+from tests.support.long_run import LONG_RUN, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, click_on, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import store_in
@@ -99,6 +100,8 @@ async def test_what_is_faded_in_the_chat_is_what_the_next_request_lacks(home: Pa
         await talk.do("rewind", "3")
         assert {"prompt-3x", "answer-3x"} <= talk.faded and "prompt-2x" not in talk.faded
         await talk.check()
+        if not LONG_RUN:
+            return  # clearing is shown by tests below, a copy only in a long run
         await talk.do("clear")
         await talk.check()
         await talk.do("undo")
@@ -190,6 +193,7 @@ async def test_a_long_session_shows_it_page_by_page_after_a_resume(home: Path, p
         assert "300 messages above are summarised" in transcript.blocks[boundary].text
 
 
+@only_in_a_long_run
 async def test_messages_of_several_pages_have_one_line_below_the_last(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider, session_id="long")
     store_long_talk(home, 200, removed=195, cwd=launch.cwd)

@@ -4,12 +4,13 @@ from pathlib import Path
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.transcript.block import Block
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, until
 
 WORDS = "words that are wrapped when the terminal is narrow, as it will be soon, and more than once."
 PARAGRAPHS = "\n\n".join(f"Paragraph {n} has {WORDS}" for n in range(40))
-SIZES = ((120, 40), (100, 40), (60, 20), (200, 60), (140, 30), (140, 50))
+SIZES = also_in_a_long_run([(100, 40), (200, 60), (60, 20)], [(120, 40), (140, 30), (140, 50)])
 """Narrower, wider, lower and taller, with and without the side column."""
 
 

@@ -15,7 +15,7 @@ from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.transcript.block_rendering import BlockLayout
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until, write_answer
 
@@ -94,10 +94,6 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         assert "2 │ -    return 'helo'" in seen and "2 │ +    return 'hello'" in seen
         assert (folder / "login.py").exists()
         assert provider.requests[-2]["messages"][-1]["content"] == "The user denied it."
-        session_id = app.controller.session_id
-    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
-        await until(pilot, lambda: "✓ read it   ✓ mend it" in screen_text(app))
-        assert "2 │ +    return 'hello'" in screen_text(app) and "+1 −1" in screen_text(app)
 
 
 async def test_a_change_that_is_another_by_now_is_shown_again_with_why(
@@ -274,11 +270,6 @@ async def test_each_call_of_a_batch_shows_its_state_and_the_rest_is_allowed_at_o
         await until(pilot, lambda: app.controller.idle)
         assert (folder / "c.txt").exists() and (folder / "login.py").exists()
         assert "denied: it is needed" in screen_text(app)
-    async with running(launch_for(home, provider, session_id=app.controller.session_id), size=(100, 40)) as (
-        app,
-        pilot,
-    ):
-        await until(pilot, lambda: "denied: it is needed" in screen_text(app))
 
 
 async def test_all_edits_of_a_session_are_allowed_by_its_mode(home: Path, provider: Provider, folder: Path) -> None:
@@ -295,7 +286,8 @@ async def test_all_edits_of_a_session_are_allowed_by_its_mode(home: Path, provid
         await until(pilot, lambda: app.controller.idle)
 
 
-@pytest.mark.parametrize("size", also_in_a_long_run([(43, 30)], [(60, 16)]))
+@only_in_a_long_run
+@pytest.mark.parametrize("size", [(43, 30), (60, 16)])
 async def test_a_question_of_a_batch_fits_a_small_screen(
     home: Path, provider: Provider, folder: Path, size: tuple[int, int]
 ) -> None:

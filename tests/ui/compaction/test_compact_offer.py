@@ -13,6 +13,7 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.compaction import compact_offer
 from co_tui.ui.compaction.compact_offer import CompactOffer
 from co_tui.ui.compaction.compaction_screen import figures
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -96,6 +97,7 @@ async def test_where_nothing_can_be_gained_it_says_so_at_no_cost(home: Path, pro
         assert not provider.summary_requests
 
 
+@only_in_a_long_run
 async def test_the_command_compacts_at_once_and_may_go_deep(home: Path, provider: Provider) -> None:
     async with offered(home, provider) as (app, pilot):
         await pilot.press("escape")

@@ -23,6 +23,7 @@ from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.timeline.timeline_widget import Timeline
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, click_on, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import store_in, stored_events
@@ -126,6 +127,7 @@ async def test_nothing_to_compact_is_a_note(home: Path, provider: Provider) -> N
         await until(pilot, lambda: "Nothing to undo" in screen_text(app))
 
 
+@only_in_a_long_run
 async def test_while_the_first_prompt_opens_its_session_a_compaction_waits(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -221,13 +223,20 @@ async def test_undo_edit_and_pin_from_the_opened_entry_and_deletion_leaves_no_ch
         assert not folder.exists()
 
 
-async def test_rewind_names_what_is_no_turn_and_brings_the_prompt_back(home: Path, provider: Provider) -> None:
+async def test_rewind_names_what_is_no_turn_a_pin_is_chosen_and_the_prompt_comes_back(
+    home: Path, provider: Provider
+) -> None:
     async with talked(home, provider) as (app, pilot):
         await type_text(pilot, "/rewind soon\n")
         await until(pilot, lambda: "/rewind takes a turn number, not 'soon'" in screen_text(app))
         await type_text(pilot, "/rewind 7\n")
         await until(pilot, lambda: "No turn 7. This session has 3." in screen_text(app))
         assert len(app.controller.state.history) == 6
+        await type_text(pilot, "/pin")
+        await pilot.press("escape", "enter")
+        await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen))
+        await pilot.press("up", "enter")
+        await until(pilot, lambda: len(app.controller.state.pins) == 1 and "1 message pinned" in screen_text(app))
         await type_text(pilot, "/rewind")
         await pilot.press("escape", "enter")
         await until(pilot, lambda: isinstance(app.screen, ChooseMessageScreen))
@@ -259,6 +268,7 @@ async def test_telemetry_that_cannot_be_sent_is_said(home: Path, provider: Provi
         assert app.controller.backend.trouble and app.controller.backend.trouble[:30] in screen_text(app)
 
 
+@only_in_a_long_run
 async def test_pins_are_chosen_from_a_list_and_a_fork_continues_as_a_copy(home: Path, provider: Provider) -> None:
     async with talked(home, provider, turns=2) as (app, pilot):
         await type_text(pilot, "/pin")
@@ -305,7 +315,8 @@ async def test_a_declined_summary_is_cancelled_not_failed_and_one_may_be_changed
 ) -> None:
     async with talked(home, provider, compaction_review="on") as (app, pilot):
         before = app.controller.state.history
-        for declined, keys in enumerate((["escape"], ["n"], ["r", "escape"]), 1):
+        ways = also_in_a_long_run([["escape"]], [["n"], ["r", "escape"]])
+        for declined, keys in enumerate(ways, 1):
             await pilot.press("f5", "f5")
             await until(pilot, lambda: "Apply the summary?" in screen_text(app))
             app.screen.query_one(QuestionPanel).focus()
@@ -320,7 +331,7 @@ async def test_a_declined_summary_is_cancelled_not_failed_and_one_may_be_changed
             assert "failed" not in screen_text(app) and "failed" not in transcript_text(app), keys
             assert app.controller.state.history == before, keys
         logged = [event.fact for event in stored_events(home, app.controller.session_id)]
-        assert [fact.cancelled for fact in logged if isinstance(fact, CompactionComplete)] == [True] * 3
+        assert [fact.cancelled for fact in logged if isinstance(fact, CompactionComplete)] == [True] * len(ways)
         await pilot.press("f5", "f5")
         await until(pilot, lambda: "Apply the summary?" in screen_text(app))
         app.screen.query_one(QuestionPanel).focus()
@@ -368,6 +379,7 @@ async def test_a_model_with_a_small_window_asks_before_it_is_taken(home: Path, p
         assert done is not None and done.trigger == "model_switch"
 
 
+@only_in_a_long_run
 async def test_the_screen_is_at_rest_after_a_compaction_that_waited_for_a_turn(home: Path, provider: Provider) -> None:
     async with talked(home, provider) as (app, pilot):
         provider.script = [Reply(text="word " * 15, delay_s=0.05, prompt_tokens=-1)]

@@ -28,6 +28,7 @@ from co_tui.ui.sessions.session_preview import PreviewLook, preview_text
 from tests.context.request.test_pipeline import LOADED
 from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.here import Here
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, until
 from tests.support.stores import listed, stored_events
@@ -96,6 +97,7 @@ def test_the_nearest_mark_is_named() -> None:
     assert small.share == 1.0, "a budget beyond the window is the window"
 
 
+@only_in_a_long_run
 async def test_a_rewrite_is_no_growth_and_the_pace_continues(home: Path, provider: Provider) -> None:
     provider.default, provider.window = LONG, 100_000
     async with talking(home, provider) as session:

@@ -20,6 +20,7 @@ from co_tui.ui.lens import lens_screen
 from co_tui.ui.lens.lens_screen import LensScreen
 from co_tui.ui.timeline.detail_screen import SummaryTextScreen, TextScreen
 from co_tui.ui.widgets.line_list import LineList
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
 from tests.support.waiting import PATIENCE_S
@@ -111,6 +112,11 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         assert "[Earlier conversation, summarised]" in screen_text(app)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, LensScreen))
+        lines = app.screen.query_one(LineList)
+        count, chosen = len(lines), lines.chosen
+        await session.submit("and one more question")
+        await until(pilot, lambda: len(lines) == count + 2)
+        assert lines.chosen == chosen, "it follows a turn without jumping"
         await pilot.press("shift+tab")
         assert "Removed (0)" in screen_text(app) and "Nothing was removed since you last looked" in why(app)
         await pilot.press("f3")
@@ -130,6 +136,7 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         assert not [each.message for each in app._notifications if each.severity == "error"]
 
 
+@only_in_a_long_run
 async def test_it_follows_a_turn_without_jumping_and_fits_a_small_screen(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from co_tui.ui.lens.policy_screen import PolicyScreen
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, type_text, until
 
 
+@only_in_a_long_run
 async def test_the_picker_has_other_programs_in_a_second_group(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy\n")

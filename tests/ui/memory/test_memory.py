@@ -15,6 +15,7 @@ from co_tui.ui.dialogs.simple_dialogs import AskScreen
 from co_tui.ui.memory.board_screen import BoardScreen
 from co_tui.ui.memory.memory_screen import MemoryScreen
 from co_tui.ui.timeline.detail_screen import TextScreen
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -68,6 +69,7 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         await until(pilot, lambda: "No session 's1'" in transcript_text(app))
 
 
+@only_in_a_long_run
 async def test_a_long_note_of_the_board_is_edited_as_a_whole(home: Path) -> None:
     launch = launch_for(home)
     board = ContextBoard(launch.paths.boards, *repository_branch_of(launch.cwd))

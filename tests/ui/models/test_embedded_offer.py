@@ -14,6 +14,7 @@ from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.ui.chat.title_line import EMBEDDED_NOTICES, MISSING_NOTICES
 from co_tui.ui.chat.welcome import EMBEDDED_QUESTION, welcome
 from tests.support.installed import without_the_embedded_model
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import (
     answer,
@@ -60,6 +61,7 @@ async def test_it_is_offered_once_and_fetched_in_the_background(home: Path, monk
     assert "embedded-model-offered" in (home / "state" / "hints.json").read_text()
 
 
+@only_in_a_long_run
 async def test_a_server_on_this_machine_is_offered_before_the_embedded_model(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

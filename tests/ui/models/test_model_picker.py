@@ -75,10 +75,10 @@ async def test_without_a_key_a_server_on_this_machine_is_a_few_keys_away(
 
 PROGRAMS = [
     ("Ollama", servers.OLLAMA, servers.Ollama(), ["llama3.2:latest · Ollama ≤131k", "qwen3:8b · Ollama ≤131k"]),
-    ("LM Studio", servers.LM_STUDIO, servers.lm_studio, ["qwen3-8b · LM Studio 16k", "gemma-3-4b · LM Studio ≤66k"]),
-    ("vLLM", servers.VLLM, lambda *_: None, ["Qwen/Qwen3-8B · vLLM 33k"]),
 ]
 MORE_PROGRAMS = [
+    ("LM Studio", servers.LM_STUDIO, servers.lm_studio, ["qwen3-8b · LM Studio 16k", "gemma-3-4b · LM Studio ≤66k"]),
+    ("vLLM", servers.VLLM, lambda *_: None, ["Qwen/Qwen3-8B · vLLM 33k"]),
     ("Ollama", servers.OLLAMA, servers.Ollama("num_ctx 16384"), ["llama3.2:latest · Ollama 16k", "qwen3:8b"]),
     ("llama.cpp", servers.LLAMA_CPP, servers.llama_cpp, ["qwen3-0.6b · llama.cpp 8.2k"]),
     ("llama.cpp", servers.LLAMA_CPP_BEFORE, servers.llama_cpp, ["qwen3-0.6b · llama.cpp 8.2k"]),

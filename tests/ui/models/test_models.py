@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from co_tui.ui.models.model_list import RecentModels
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -19,6 +20,10 @@ async def test_a_model_chosen_before_the_first_prompt_outlives_other_changes(hom
         assert "openai-chat:other" in title and "co-cli" in title
         await ask(app, pilot, "hi")
         assert provider.requests[-1]["model"] == "other"
+        await pilot.press("f7")
+        await until(pilot, lambda: not app.controller.session_id)
+        await ask(app, pilot, "hello again")
+        assert provider.requests[-1]["model"] == "other", "in the next session, too"
 
 
 async def test_a_model_written_to_the_settings_replaces_the_one_chosen_before(home: Path, provider: Provider) -> None:
@@ -55,6 +60,7 @@ async def test_config_says_nothing_of_the_sort_about_a_model_that_thinks(home: P
         await until(pilot, lambda: "· low effort · balanced" in screen_text(app).splitlines()[0])
 
 
+@only_in_a_long_run
 async def test_a_model_that_does_not_exist_changes_nothing(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/model nosuch:thing\n")

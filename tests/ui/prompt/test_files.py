@@ -12,6 +12,7 @@ from co_tui.session.workplace.listed_files import find_files
 from co_tui.ui.app import CoTui
 from co_tui.ui.chat.deferred_widgets import Completions
 from co_tui.ui.prompt.completion import MAX_FOUND, CompletionOffer, FileNames
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, screen_text, until
 from tests.support.ssh_host import stand_in_host
@@ -146,6 +147,7 @@ async def test_keys_in_one_burst_choose_what_they_would_one_by_one(home: Path, p
         assert provider.requests[0]["messages"][-1]["content"][0]["text"] == "see @notes.md", "nothing to complete"
 
 
+@only_in_a_long_run
 async def test_files_of_another_host_are_offered_and_attached(home: Path, provider: Provider, tmp_path: Path) -> None:
     host = stand_in_host(tmp_path / "box")
     made(host.home / "project", "src/there.py")

@@ -25,7 +25,7 @@ from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 from tests.support.waiting import PATIENCE_S
 
-BURSTS = drawn(5)
+BURSTS = drawn(2)
 
 
 class PlainEditor:
@@ -110,7 +110,7 @@ async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
 async def test_bursts_of_keys_while_text_streams_are_what_a_plain_editor_would_hold(
     home: Path, provider: Provider
 ) -> None:
-    provider.default = Reply(text="some **words** and `code` " * 4000, delay_s=0.002)
+    provider.default = Reply(text="some **words** and `code` " * 4000, delay_s=0.01)
     async with running(launch_for(home, provider)) as (app, pilot):
         app.chat.prompt.insert("talk")
         await pilot.press("enter")

@@ -15,6 +15,7 @@ from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.ui.app import CoTui
 from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
 from co_tui.ui.prompt.external_editor import EditorError, edit_file, editor_command
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -70,6 +71,7 @@ async def test_earlier_prompts_are_searched_while_typing_in_this_folder_and_in_a
         await pilot.press("escape")
 
 
+@only_in_a_long_run
 async def test_enter_in_a_burst_takes_what_was_searched_for(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         for prompt in ("deploy one", "deploy two", "write a haiku"):

@@ -17,6 +17,7 @@ from co_tui.events.stored_messages import prompt_of
 from co_tui.ui.app import CoTui
 from co_tui.ui.control.backend import Backend
 from co_tui.ui.control.prompt_sender import NOT_CARRIED_OUT
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import stored_events
@@ -66,7 +67,7 @@ def asked(provider: Provider) -> list[str]:
     return [json.dumps(request["messages"]) for request in (*provider.requests, *provider.summary_requests)]
 
 
-@pytest.mark.parametrize("what", ["engine", "session"])
+@pytest.mark.parametrize("what", also_in_a_long_run(["engine"], ["session"]))
 async def test_commands_and_prompts_are_carried_out_in_the_order_given(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
@@ -116,7 +117,7 @@ async def test_a_command_does_not_stop_the_turn_of_a_prompt_given_before_it(
     assert "second" in asked(provider)[1] and "first" not in asked(provider)[1]
 
 
-@pytest.mark.parametrize("key", ["escape", "ctrl+c"])
+@pytest.mark.parametrize("key", also_in_a_long_run(["escape"], ["ctrl+c"]))
 async def test_what_waits_can_be_withdrawn(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
@@ -150,6 +151,7 @@ async def test_a_report_given_early_is_that_of_the_whole_session(
         await until(pilot, lambda: "The model sees 2 of 2 messages" in transcript_text(app))
 
 
+@only_in_a_long_run
 async def test_what_follows_a_fork_is_said_in_the_copy(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.compaction.compaction_screen import CompactionScreen
 from co_tui.ui.dialogs.simple_dialogs import ConfirmScreen
 from co_tui.ui.lens.lens_screen import LensScreen
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed
@@ -98,6 +99,7 @@ async def test_a_prompt_goes_to_the_configured_model(home: Path, provider: Provi
         assert "kitchen display" in str(provider.requests[-1])
 
 
+@only_in_a_long_run
 async def test_a_smaller_window_is_asked_about_and_no_keeps_the_prompt(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/example \n")
@@ -109,6 +111,7 @@ async def test_a_smaller_window_is_asked_about_and_no_keeps_the_prompt(home: Pat
         assert app.controller.state.model == EXAMPLE_MODEL and not provider.requests
 
 
+@only_in_a_long_run
 async def test_it_is_an_ordinary_session_and_a_new_one_has_the_configured_model(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider, first_command="example")) as (app, pilot):
         await opened(app, pilot)

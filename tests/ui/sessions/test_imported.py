@@ -4,6 +4,7 @@ from pathlib import Path
 
 from co_tui.exchange.importers import load
 from tests.support.foreign import claude_call, claude_result, claude_row, write_lines
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import answer, ask, launch_for, running, screen_text, transcript_text, until
 from tests.support.stores import listed, store_in
@@ -32,6 +33,7 @@ async def test_an_imported_session_is_shown_and_continued(home: Path, provider: 
     assert row.model == "openai-chat:scripted" and row.messages == 6 and row.compactions == 1
 
 
+@only_in_a_long_run
 async def test_an_imported_session_is_compacted_before_its_first_request(
     home: Path, provider: Provider, tmp_path: Path
 ) -> None:

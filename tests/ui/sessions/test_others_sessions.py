@@ -1,12 +1,16 @@
 """Sessions of other users and of other machines in the app: shared, read, forked, taken over."""
 
 import asyncio
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from co_tui.events import Message, SessionStart
 from co_tui.store.port import Store
-from co_tui.store.store_errors import NOT_SHARED
+from co_tui.store.store_errors import NOT_SHARED, SessionAbandoned
+from co_tui.ui.control.resume_questions import ResumeQuestions
 from co_tui.ui.sessions.sessions_screen import SessionsScreen
+from tests.support.long_run import only_in_a_long_run
 from tests.support.postgres import postgres_server, synced_store
 from tests.support.provider import Provider
 from tests.support.screen import (
@@ -69,6 +73,16 @@ async def test_another_users_session_is_listed_with_its_owner_read_and_continued
             await until(pilot, lambda: "No longer shared." in transcript_text(app))
 
 
+async def test_a_session_that_was_left_open_may_be_taken_over() -> None:
+    async def choose(title: str, text: str, answers: Mapping[str, str]) -> str:
+        assert title == "Take this session over?" and "It was being written on blue-laptop until " in text
+        return next(key for key, words in answers.items() if words == "Take it over")
+
+    abandoned = SessionAbandoned("It was not closed.", "blue-laptop", datetime.now().astimezone())
+    assert await ResumeQuestions(choose).elsewhere(abandoned) == "take over"
+
+
+@only_in_a_long_run
 async def test_a_session_that_another_machine_left_open_is_taken_over_after_a_question(
     home: Path, provider: Provider
 ) -> None:

@@ -16,6 +16,7 @@ from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.lens.lens_screen import LensScreen
 from co_tui.ui.widgets.line_list import LineList
 from tests.support.drawing import draw_every_change
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import (
     answer,
@@ -146,7 +147,7 @@ async def test_a_session_whose_model_is_gone_continues_with_the_default_one(home
         await ask(app, pilot, "you")
 
 
-@pytest.mark.parametrize("policy", ["balanced", "cowagent"])
+@pytest.mark.parametrize("policy", also_in_a_long_run(["balanced"], ["cowagent"]))
 async def test_the_gauge_is_right_from_its_first_frame(
     home: Path, provider: Provider, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -12,6 +12,7 @@ from co_tui.session.launch import Launch
 from co_tui.store.sqlite.store import SqliteStore
 from tests.support.cut_connections import cut_connections
 from tests.support.delayed_connections import DelayedConnections, delayed_connections
+from tests.support.long_run import only_in_a_long_run
 from tests.support.network_waits import recorded_network_waits
 from tests.support.postgres import PostgresServer, postgres_server, synced_store
 from tests.support.provider import Provider
@@ -62,14 +63,14 @@ def keep(store: SqliteStore, launch: Launch, session_id: str, prompt: str, turns
 async def test_nothing_in_the_app_waits_for_the_server_in_the_thread_that_answers_keys(
     launch: Launch, elsewhere: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keep(elsewhere, launch, "s-1", "fix flaky login", turns=80)
+    keep(elsewhere, launch, "s-1", "fix flaky login", turns=40)
     keep(elsewhere, launch, "s-2", "payment webhooks")
     keep(elsewhere, launch, "s-3", "add a heron")
     await asyncio.to_thread(launch.store.sync.complete)
     waits = recorded_network_waits(monkeypatch)
     async with running(launch.but(session_id="s-1")) as (app, pilot):
         await until(pilot, lambda: app.controller.session is not None)
-        assert "Answer to fix flaky login 80" in screen_text(app)
+        assert "Answer to fix flaky login 40" in screen_text(app)
         for _ in range(5):
             app.chat.action_page(-1)
             await pilot.pause()
@@ -104,6 +105,7 @@ async def test_nothing_in_the_app_waits_for_the_server_in_the_thread_that_answer
     assert not waits, waits[0]
 
 
+@only_in_a_long_run
 async def test_while_the_server_is_silent_the_list_is_what_is_here_and_keys_are_answered(
     launch: Launch, elsewhere: SqliteStore, way: DelayedConnections
 ) -> None:

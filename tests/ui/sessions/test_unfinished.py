@@ -7,6 +7,7 @@ import pytest
 
 from co_tui.events import Message
 from co_tui.ui.approvals.question_bar import QuestionPanel
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import launch_for, running, screen_text, transcript_text, until
 from tests.support.stores import stored_events
@@ -50,7 +51,10 @@ async def test_a_delegates_question_is_there_again(home: Path, provider: Provide
     assert (told["role"], told["content"].strip()) == ("tool", "It is written.")
 
 
-@pytest.mark.parametrize(("cut_after", "status"), [("", "interrupted"), ("self 1", "interrupted · fresh · 1 call")])
+@pytest.mark.parametrize(
+    ("cut_after", "status"),
+    also_in_a_long_run([("self 1", "interrupted · fresh · 1 call")], [("", "interrupted")]),
+)
 async def test_a_call_that_never_became_a_question_is_interrupted(
     home: Path, provider: Provider, cut_after: str, status: str
 ) -> None:

@@ -13,7 +13,7 @@ from textual.theme import BUILTIN_THEMES
 
 from co_tui.ui.app import CoTui
 from co_tui.ui.themes.themes import OURS, TEXT_CONTRAST, ReadableDim, contrast
-from tests.support.long_run import LONG_RUN
+from tests.support.long_run import LONG_RUN, also_in_a_long_run
 from tests.support.pictures import Scene
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, screen_text, type_text, until
@@ -47,11 +47,11 @@ SCENES = {
 
 
 def themes_for(scene: str) -> list[str]:
-    """All of ours in the first scene, each in every second other one, and other themes in one; in a long run all."""
+    """All of ours in the first scene and one in each other, and of the other themes one a scene; in a long run all."""
     ours, place = [theme.name for theme in OURS], list(SCENES).index(scene)
     if LONG_RUN:
         return [*ours, *OTHER_THEMES]
-    return [*(ours[place % 2 :: 2] if place else ours), *OTHER_THEMES[place :: len(SCENES)]]
+    return [*([ours[place % len(ours)]] if place else ours), OTHER_THEMES[place]]
 
 
 def drawn(app: CoTui) -> Iterator[tuple[str, Style]]:
@@ -101,7 +101,10 @@ def test_dim_text_is_weaker_and_still_readable(theme, name: str) -> None:
     assert TEXT_CONTRAST <= seen_contrast(dimmed.style) <= contrast(colour, ground)
 
 
-CHOSEN = {("f6",): "claude-sonnet-5", ("ctrl+x", "y"): "balanced", ("/settings \n",): "model", ("ctrl+p",): "/help"}
+CHOSEN = also_in_a_long_run(
+    [(("f6",), "claude-sonnet-5"), (("/settings \n",), "model")],
+    [(("ctrl+x", "y"), "balanced"), (("ctrl+p",), "/help")],
+)
 
 
 async def test_without_colours_the_chosen_line_is_reversed(
@@ -109,7 +112,7 @@ async def test_without_colours_the_chosen_line_is_reversed(
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     async with Compacted(launch_for(home, provider, environ={"NO_COLOR": "1"})).run_test(size=(120, 40)) as pilot:
-        for keys, chosen in CHOSEN.items():
+        for keys, chosen in CHOSEN:
             await opened(*keys, words=chosen)(pilot)
             await until(
                 pilot,

@@ -11,6 +11,7 @@ from co_tui.settings import GROUPS, RESUMED, load, rules, unused
 from co_tui.ui.app import CoTui
 from co_tui.ui.settings.setting_rows import setting_rows
 from co_tui.ui.settings.settings_screen import SettingsScreen
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import click_on, launch_for, running, screen_text, type_text, until
 
@@ -143,6 +144,7 @@ async def test_setting_the_window_forgets_what_was_learned_of_it(home: Path, pro
         assert session.history.governor.window.tokens == provider.window
 
 
+@only_in_a_long_run
 async def test_the_footer_names_the_one_way_between_groups_and_values(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider), size=(120, 30)) as (app, pilot):
         await type_text(pilot, "/settings \n")
@@ -165,6 +167,7 @@ async def test_the_footer_names_the_one_way_between_groups_and_values(home: Path
         await until(pilot, lambda: "← → Group  Enter Edit  Esc Back" in footer())
 
 
+@only_in_a_long_run
 async def test_settings_name_the_resumed_session_as_a_source(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy inkeep\n")
@@ -184,6 +187,7 @@ async def test_settings_name_the_resumed_session_as_a_source(home: Path, provide
         assert (rows["policy"].value, rows["policy"].source) == ("inkeep", RESUMED)
 
 
+@only_in_a_long_run
 async def test_a_theme_that_was_only_previewed_does_not_stay(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/settings\n")

@@ -389,7 +389,9 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(hom
         assert timeline.option_count == PAGE and timeline.highlighted == 0
         assert str(timeline.border_title) == "Timeline · 4,850 more below"
         timeline.go_to(2_000)
-        await pilot.press(*["up"] * (PAGE // 2 + 1))
+        for _ in range(PAGE // 2):
+            timeline.action_cursor_up()
+        await pilot.press("up")
         assert timeline.highlighted is not None and timeline.option_count == PAGE
         await pilot.press("enter")
         await until(pilot, lambda: f"turn {2_000 - PAGE // 2 - 1} ·" in screen_text(app))

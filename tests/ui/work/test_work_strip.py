@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from co_tui.ui.app import CoTui
 from co_tui.ui.work.session_work import WorkRow
 from co_tui.ui.work.work_strip import WorkStrip
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import answer, launch_for, running, screen_text, type_text, until
 from tests.ui.chat.test_working import asked, call
@@ -138,6 +139,7 @@ async def test_the_plan_is_in_sight_until_it_is_done(home: Path, provider: Provi
         await until(pilot, lambda: "All done." in screen_text(app) and not strip(app).display)
 
 
+@only_in_a_long_run
 async def test_on_a_low_screen_the_strip_gives_way_to_a_question(home: Path, provider: Provider, folder: Path) -> None:
     provider.script = [call("write_plan", items=STEPS), call("run_command", command="touch made"), Reply(text="Made.")]
     async with running(launch_for(home, provider), size=(60, 16)) as (app, pilot):
@@ -201,4 +203,6 @@ async def test_few_lines_say_how_many_more_run(home: Path, provider: Provider, r
         assert re.search("❯.*serve 4", shown(app))
         await pilot.press("down")
         assert "❯ Plan 0/1 · Run the tests" in shown(app)
+        work.fit(is_asked=True)
+        assert work.display is (lines > 1), "on a low screen it gives way to a question"
         work._commands = list
