@@ -24,8 +24,8 @@ class Answer(NamedTuple):
     short: str = ""
     """A result of a few words."""
     gist: str = ""
-    """For an entry without lines: why it failed, what a file defines, the end of what a command printed, the beginning
-    of what a service answered, or how much was read."""
+    """For an entry without lines: why it failed, what a file defines, the end of what a command printed, what a
+    service answered, or how much was read."""
 
 
 def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:

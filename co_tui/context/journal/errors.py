@@ -10,7 +10,7 @@ ERROR_CHARS: Final = 300
 MOST_CHARS: Final = 60_000
 """Of a longer output, the beginning and the end are read."""
 _COMPLAINTS: Final = (
-    r"No such file|not found|cannot|can't|denied|unexpected|invalid|unknown|unrecogni[sz]ed|error|is a directory|not a"
+    r"No such file|No module|not found|cannot|can't|denied|unexpected|invalid|unknown|unrecogni[sz]ed|error|is a directory|not a"
     r"|unterminated|expected|missing|refused|failed|unable|does not"
 )
 _SAYS_NOTHING: Final = late_pattern(
@@ -64,6 +64,7 @@ _PRINTED: Final = late_pattern(
             r"(?:Error|ERROR|error|fatal|panic)(?:\[\w+\])?: |Error occurred|ERROR\b",
             r"npm (?:error|ERR!)|.*\berror TS\d+|thread '.*' panicked|error\[E\d+\]",
             r"FAILED\b|FAIL\b|E {3,}\S|[=\s]*.*\b[1-9]\d* failed\b|(?:ℹ|#) fail [1-9]",
+            r"\S*\bpython[\d.]*: (?:No module named|can't open file) ",
             r"(?:/bin/)?(?:ba|z|da)?sh: (?:line \d+: )?.*(?:not found|No such file|rror)",
         )
     )

@@ -23,6 +23,8 @@ _NESTED: Final = late_pattern(
 _FIELD: Final = late_pattern(r"<(\w+)>(.*?)</\1>", re.DOTALL)
 _FENCE: Final = late_pattern(r"^(`{3,})([\w.+-]*)[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
 _SEARCH: Final = late_pattern(r"^<{5,9} ?SEARCH[ \t]*$", re.MULTILINE)
+_FENCES: Final = ("```", "<source>", "<code>", "<pre>", "<codeblock>", "<sourcecode>")
+"""How the line before an edit block may begin."""
 _SHELL_FENCES: Final = frozenset(("", "bash", "sh", "shell", "console", "zsh", "mswea_bash_command", "action"))
 _NAME_CHARS: Final = 300
 _OBSERVATION: Final = late_pattern(
@@ -107,7 +109,7 @@ def _name_before(text: str, end: int) -> str:
     """The file name on the lines before an edit block, with or without a fence between."""
     for line in reversed(text[max(0, end - _NAME_CHARS) : end].splitlines()[-3:]):
         name = line.strip().strip("*`#:").strip()
-        if not name or line.startswith("```"):
+        if not name or line.startswith(_FENCES):
             continue
         return name if " " not in name and ("." in name or "/" in name or name.istitle()) else ""
     return ""

@@ -56,6 +56,11 @@ def test_a_command_is_shown_as_it_was_typed_and_ends_with_its_exit_code() -> Non
     assert (done.call_at, done.result_at) == ((0, 0), (1, 0))
 
 
+def test_a_program_that_is_not_there_failed_whatever_the_pipe_says() -> None:
+    done = ran("python -m pytest tests 2>&1 | tail -9", "/usr/bin/python: No module named pytest\n[exit code: 0]")
+    assert (done.outcome, done.error) == ("printed an error", "/usr/bin/python: No module named pytest")
+
+
 def test_a_search_without_a_match_is_no_failure() -> None:
     assert ran("grep -n name src/a.py", "(no output)\n[exit code: 1]").outcome == ""
     assert ran("grep -n name src/b.py", "grep: src/b.py: No such file or directory\n[exit code: 2]").outcome
@@ -118,8 +123,9 @@ def test_a_command_in_text_counts_once_its_output_answers_it() -> None:
     assert suggested.steps[0].calls == () and not suggested.observes(1)
 
 
-def test_edit_blocks_in_text_change_their_files() -> None:
-    block = "src/a.py\n```python\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n```"
+@pytest.mark.parametrize("fence", ["```python", "<source>python", "<pre>"])
+def test_edit_blocks_in_text_change_their_files(fence: str) -> None:
+    block = f"src/a.py\n{fence}\n<<<<<<< SEARCH\nold\n=======\nnew\n>>>>>>> REPLACE\n```"
     assert record(ModelResponse(parts=[TextPart(block)])).steps[0].calls[0].changed == ("src/a.py",)
 
 
