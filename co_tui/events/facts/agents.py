@@ -131,6 +131,8 @@ class DelegationStart(Logged):
     task and files."""
     files: tuple[str, ...] = ()
     """Files named with the task."""
+    results: bool = False
+    """Whether its tool results come with its report."""
 
     @property
     def given(self) -> str:

@@ -127,7 +127,8 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
             return _happened(state.but(allowed=tuple(each for each in state.allowed if each not in gone)), event)
         case DelegationStart():
             seen = AppendOnly(top_level(state.history) if fact.context == CONVERSATION else ())
-            begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id, context=fact.context, history=seen)
+            names = ("name", "task", "call_id", "context", "results")
+            begun = Delegation(history=seen, **{name: getattr(fact, name) for name in names})
             return _happened(state.but(delegations={**state.delegations, fact.agent: begun}), event)
         case DelegationEnd():
             ends_early = fact.outcome in (INTERRUPTED, CUT_SHORT)

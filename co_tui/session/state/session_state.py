@@ -81,6 +81,8 @@ class Delegation(Record):
     call_id: str = ""
     context: str = CONVERSATION
     """Whether it sees the top-level conversation."""
+    results: bool = False
+    """Whether its tool results come with its report."""
     status: Literal["running", "done", "failed", "interrupted", "stopped"] = "running"
     history: AppendOnly[Entry] = AppendOnly()
     recollection: Recollection | None = None
