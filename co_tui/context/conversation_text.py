@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
 from pydantic_ai.messages import (
     FilePart,
@@ -116,7 +116,7 @@ def _tool_result(name: str, given: str, returned: str) -> str:
     return f"{TOOL_HEADING}{name}\n\n**Input:**\n{given}\n\n**Output:**\n{returned}"
 
 
-def _input(arguments: str | dict[str, Any] | None) -> str:
+def _input(arguments: object) -> str:
     if isinstance(arguments, str):
         with suppress(ValueError):
             return content_text(json.loads(arguments), indent=2)

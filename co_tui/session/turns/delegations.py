@@ -297,7 +297,13 @@ class Delegations:
         agent = _name_for(name, asking, {*self._recorder.state.delegations, *self._names})
         self._names.add(agent)  # several start at once, before any is logged
         named, results = tuple(map(storable_text, files)), self._runtime.settings.delegation_results == "on"
-        given = {"task": task, "call_id": call_id, "context": context, "files": named, "results": results}
+        given: dict[str, Any] = {
+            "task": task,
+            "call_id": call_id,
+            "context": context,
+            "files": named,
+            "results": results,
+        }
         await self._recorder.record(DelegationStart(agent=agent, name=name, **given))
         return await self._new(DelegatedTask(agent, name, task, call_id))
 

@@ -99,7 +99,7 @@ async def test_t4_what_a_delegate_sees_and_the_main_agent_gets(home: Path, folde
     assert "The part" in sent and ("r-main" in sent) == ("secret of main" in sent) == sees_all
     assert "Report on the part." in whole(requests[-1])
     assert ("secret of the part" in whole(requests[-1])) == sees_all
-    report = next(part.content for part in requests[-1][-1].parts if isinstance(part, ToolReturnPart))
+    report = next(str(part.content) for part in requests[-1][-1].parts if isinstance(part, ToolReturnPart))
     assert (REPORTED in report) == sees_all, report
     await ended(environment, session, home)
     log = stored_events(home, session.id)
