@@ -170,6 +170,30 @@ class DelegationEnd(Logged):
         return ExportEntry(f"{ended}, {short(self.error)}" if self.error else ended, self.error)
 
 
+MAIN_AGENT: Final = "main"
+"""Names the session's own agent where agents of files are named."""
+
+
+class AgentTransfer(Logged):
+    """The conversation was handed to another agent, or back to the main one."""
+
+    TYPE = "agent.transfer"
+    ENTRY = EntryStyle("⇄", EntryKind.CHANGE)
+    from_: str
+    to: str
+    """Empty in the log of another user: it does not count here."""
+    by: str = ""
+    """Who did it: `user`, `model`, or `co-tui` if the agent could not continue."""
+    message: str = ""
+    """What the agent that hands over says to the next one."""
+
+    def timeline_text(self) -> str:
+        return f"agent → {one_line(self.to or MAIN_AGENT, 40)}\n{short(self.message)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"Handed to the agent {long(self.to or MAIN_AGENT)}", self.message)
+
+
 class PlanChanged(Logged):
     TYPE = "plan.changed"
     ENTRY = EntryStyle("☑", EntryKind.WORK, is_quiet=True)
