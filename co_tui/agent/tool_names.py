@@ -59,7 +59,7 @@ TOOLS: Final[Mapping[str, OtherNames]] = {
     "check_command": OtherNames(("BashOutput",), _SHELL),
     "stop_command": OtherNames(("KillShell",), _SHELL),
     DELEGATE_TOOL: OtherNames(("Task", "Agent")),
-    TRANSFER_TOOL: OtherNames(("Transfer",)),
+    TRANSFER_TOOL: OtherNames(("Agent",)),
     "write_plan": OtherNames(("TodoWrite",)),
     PRESENT_PLAN: OtherNames(("ExitPlanMode",)),
     "ask_user_question": OtherNames(("AskUserQuestion",)),

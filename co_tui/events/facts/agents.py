@@ -184,14 +184,14 @@ class AgentTransfer(Logged):
     """Empty in the log of another user: it does not count here."""
     by: str = ""
     """Who did it: `user`, `model`, or `co-tui` if the agent could not continue."""
-    message: str = ""
+    note: str = ""
     """What the agent that hands over says to the next one."""
 
     def timeline_text(self) -> str:
-        return f"agent → {one_line(self.to or MAIN_AGENT, 40)}\n{short(self.message)}"
+        return f"agent → {one_line(self.to or MAIN_AGENT, 40)}\n{short(self.note)}"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"Handed to the agent {long(self.to or MAIN_AGENT)}", self.message)
+        return ExportEntry(f"Handed to the agent {long(self.to or MAIN_AGENT)}", self.note)
 
 
 class PlanChanged(Logged):

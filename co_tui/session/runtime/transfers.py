@@ -44,7 +44,7 @@ class Transfers:
         if name not in others:
             known = f"Use one of {', '.join(others)}." if others else "There are no other agents."
             raise TransferRefused(f"Unknown agent {one_line(name, NAME_CHARS)!r}. {known}")
-        transfer = AgentTransfer(from_=speaker, to=name, by=by, message=storable_text(message))
+        transfer = AgentTransfer(from_=speaker, to=name, by=by, note=storable_text(message))
         await self._recorder.record(transfer)
 
     def _others(self) -> list[str]:
