@@ -12,7 +12,6 @@ from pydantic_ai.usage import UsageLimits
 from pydantic_ai_harness.subagents import SubAgent, SubAgents, SubAgentToolset
 
 from co_tui.agent.tool_names import DELEGATE_TOOL, TRANSFER_TOOL, is_named, our_names
-from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.settings import AgentFile
 from co_tui.settings.rules import DELEGATE_CONTEXTS, FRESH
 
@@ -82,19 +81,6 @@ def delegate_of(file: AgentFile) -> Delegate:
         return (given is None or is_named(tool, given)) and not is_named(tool, withheld)
 
     return Delegate(file.name, file.description, file.instructions, allows, file.context)
-
-
-SPEAKING: Final = (
-    "You answer in this conversation as the agent `{}`: it was handed to you. Earlier replies may be another agent's. "
-    f"Hand it back to `{MAIN_AGENT}` with `{TRANSFER_TOOL}` when your part is done."
-)
-"""`{}` is the agent's name."""
-
-
-def speaking(file: AgentFile) -> Delegate:
-    """The agent of a file, to answer in place of the main agent."""
-    agent = delegate_of(file)
-    return agent._replace(instructions=f"{SPEAKING.format(agent.name)}\n\n{agent.instructions}")
 
 
 NewAgent = Callable[[str, Sequence[AbstractCapability[Any]]], Agent[None, str]]

@@ -42,7 +42,7 @@ class AgentRoster:
         """The agent of that name, as its file is now; None for none."""
         if name:
             self.refresh()
-        return self._named(name)
+        return self.named(name)
 
     def refresh(self) -> None:
         """Read the files again."""
@@ -53,12 +53,13 @@ class AgentRoster:
         """Of the agents that the conversation can be handed to, as last read."""
         return [agent.name for agent in self._files.agents if agent.name != MAIN_AGENT]
 
-    def _named(self, name: str) -> AgentFile | None:
+    def named(self, name: str) -> AgentFile | None:
+        """The agent of that name, as last read."""
         return next((agent for agent in self._files.agents if agent.name == name), None)
 
     def context_of(self, name: str) -> str:
         """What an agent sees according to its file; empty to use the policy's default."""
-        agent = self._named(name)
+        agent = self.named(name)
         return agent.context if agent is not None else ""
 
     async def own_model(
@@ -66,7 +67,7 @@ class AgentRoster:
     ) -> tuple[ModelHandle, Window] | None:
         """The model that an agent's file names, with its window, unless it is the `present` one; None also if it cannot
         be used, which is logged. `open_model` if the caller closes it; `agent` is the delegation that needs it."""
-        file = self._named(name)
+        file = self.named(name)
         wanted = file.own_model if file is not None else ""
         if wanted in ("", present):
             return None

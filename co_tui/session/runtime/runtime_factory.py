@@ -2,7 +2,6 @@
 
 from functools import partial
 
-from co_tui.agent.delegates import speaking
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.context.measure.count import Window, estimated_window
 from co_tui.context.measure.meter import Meter
@@ -76,7 +75,7 @@ class RuntimeFactory:
         instructions = self.tools.instructions(name, settings, works)
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
         speaker = self.roster.find(self._recorder.state.speaker)
-        whole = "\n\n".join(filter(None, (instructions, speaking(speaker).instructions if speaker else "")))
+        whole = "\n\n".join(filter(None, (instructions, speaker.instructions if speaker else "")))
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=whole)
         history.keep_scaffold = self.scaffold_file.keep
         history.on_answered = partial(environment.limits.answered, model_handle.asked)

@@ -8,6 +8,8 @@ from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, FunctionToolset
 
+from co_tui.agent.delegates import delegate_of
+from co_tui.agent.tool_names import TRANSFER_TOOL
 from co_tui.events import AgentTransfer
 from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.storable import storable_text
@@ -17,6 +19,11 @@ from co_tui.session.runtime.agent_roster import AgentRoster
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 
 NAME_CHARS: Final = 60
+SPEAKING: Final = (
+    "The conversation was handed to you, the agent `{}`, and you answer in it. Earlier replies may be another agent's."
+)
+HANDS_BACK: Final = f"Hand it back to `{MAIN_AGENT}` with `{TRANSFER_TOOL}` when your part is done."
+"""Sent to an agent that answers in place of the main one; `{}` is its name."""
 
 
 class TransferRefused(Exception):
@@ -54,7 +61,15 @@ class Transfers:
         """The model's tool; None if there is no other agent, so that requests are not longer for it."""
         if not self.roster.names and self.speaker == MAIN_AGENT:
             return None
-        return FunctionToolset([Tool(self.transfer_to_agent, prepare=self._offered)])
+        return FunctionToolset([Tool(self.transfer_to_agent, prepare=self._offered)], instructions=self._speaking)
+
+    def _speaking(self) -> str | None:
+        """For an agent that answers in place of the main one. Its delegates have a task instead."""
+        speaker = self.roster.named(self._recorder.state.speaker)
+        if speaker is None or CURRENT_AGENT.get():
+            return None
+        hands_back = HANDS_BACK if delegate_of(speaker).allows(TRANSFER_TOOL) else ""
+        return f"{SPEAKING.format(speaker.name)} {hands_back}".rstrip()
 
     async def _offered(self, _: RunContext[Any], tool: ToolDefinition) -> ToolDefinition | None:
         """With the agents to choose from. Delegates have a task, not the conversation."""

@@ -1,5 +1,6 @@
 """Transfers: another agent of the files answers in the conversation itself, until it or the user hands it back (T4)."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from pydantic_ai.messages import ModelMessage
 from pydantic_ai.models.function import AgentInfo
 
 from co_tui.events import AgentTransfer, ApprovalRequested, ModelChange, SessionError
+from co_tui.events.decisions import undecided
+from co_tui.session.approvals.questions import Approval, ApprovalQuestion, Unattended
 from co_tui.session.environment import Environment
 from co_tui.session.runtime.transfers import TransferRefused
 from co_tui.session.session import Session
@@ -18,6 +21,7 @@ from tests.session.tools.test_agent_files import REVIEWER, Person, asks, call, p
 from tests.session.turns.test_delegations import ended, whole
 from tests.support.environments import ScriptedModel, facts
 from tests.support.stores import stored_events
+from tests.support.waiting import PATIENCE_S
 
 FILE = ".claude/agents/r.md"
 ON_ANOTHER = REVIEWER.replace("tools:", "model: other:model\ntools:")
@@ -88,12 +92,12 @@ async def test_the_model_hands_over_and_the_agent_hands_back(home: Path, folder:
     assert schema["properties"]["agent_name"]["enum"] == ["reviewer"]
     assert "Review a.txt." in handed.text and "secret of alpha" in handed.text and "Quote it." in str(handed.messages)
     assert handed.tools.keys() == {"read_file", "search_files", "transfer_to_agent"}, "its file's, and to hand back"
-    assert "as the agent `reviewer`" in handed.instructions and "delegate_task" not in handed.instructions
+    assert "handed to you, the agent `reviewer`" in handed.instructions and "delegate_task" not in handed.instructions
     assert (session.state.speaker, session.state.model, session.state.turn) == ("reviewer", "other:model", 1)
 
     assert await session.submit("And now?") is Outcome.DONE
     assert agents.spoke[3:] == [("reviewer", "other:model"), ("main", "scripted")]
-    assert "write_file" in agents.asked[-1].tools and "as the agent" not in agents.asked[-1].instructions
+    assert "write_file" in agents.asked[-1].tools and "handed to you" not in agents.asked[-1].instructions
     assert (session.state.speaker, session.state.model) == ("", "scripted")
     assert transfers(home, session) == [("main", "reviewer", "model"), ("reviewer", "main", "model")]
     logged = next(each for each in stored_events(home, session.id) if isinstance(each.fact, AgentTransfer))
@@ -217,3 +221,37 @@ async def test_a_compaction_keeps_who_answers(home: Path, folder: Path) -> None:
     await session.submit("Last.")
     assert agents.asked[-1].who == "reviewer" and session.state.speaker == "reviewer"
     await ended(made, session, home)
+
+
+async def test_a_call_behind_the_transfer_that_was_asked_about_still_runs_in_another_process(
+    home: Path, folder: Path
+) -> None:
+    write = {1: call("write_file", "w", path="a.txt", content="x")}
+    agents = Agents([hands_to("reviewer"), write])
+    made = made_with(home, folder, agents)
+    asked = asyncio.Event()
+
+    class Away(Unattended):
+        async def approve(self, question: ApprovalQuestion) -> Approval:
+            asked.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+    made.questions = Away()
+    session = await Session.start(made, "scripted")
+    turn = asyncio.create_task(session.submit("Write it, then review."))
+    await asyncio.wait_for(asked.wait(), PATIENCE_S)
+    await session.close()
+    await turn
+    made.questions = Person()
+    session = await Session.resume(made, session.id)
+    assert session.state.speaker == "reviewer" and session.state.pending
+    assert await session.ask_pending() is Outcome.DONE
+    assert (folder / "a.txt").read_text() == "x", "the reviewer could not, but it was not the reviewer's call"
+    assert [each.who for each in agents.asked] == ["main", "reviewer"]
+    assert "write_file" not in agents.asked[-1].tools
+    await ended(made, session, home)
+
+
+def test_it_does_not_count_in_the_log_of_another_user() -> None:
+    assert undecided(AgentTransfer(from_="main", to="reviewer")) == AgentTransfer(from_="", to="")
