@@ -293,6 +293,13 @@ COMMANDS: Final = (
         needs_session="always",
     ),
     SlashCommand("agents", "work", "List the agents the model can delegate to"),
+    SlashCommand(
+        "agent",
+        "work",
+        "Hand the conversation to another agent; `main` hands it back",
+        "[NAME]",
+        needs_session="with arguments",
+    ),
     SlashCommand("settings", "settings", "View and change settings", "[WORDS]", opens_screen=True, instead="`/config`"),
     SlashCommand(
         "config",

@@ -11,7 +11,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.usage import UsageLimits
 from pydantic_ai_harness.subagents import SubAgent, SubAgents, SubAgentToolset
 
-from co_tui.agent.tool_names import DELEGATE_TOOL, is_named, our_names
+from co_tui.agent.tool_names import DELEGATE_TOOL, TRANSFER_TOOL, is_named, our_names
 from co_tui.settings import AgentFile
 from co_tui.settings.rules import DELEGATE_CONTEXTS, FRESH
 
@@ -73,7 +73,8 @@ class Delegates(NamedTuple):
 
 
 def delegate_of(file: AgentFile) -> Delegate:
-    given = None if file.tools is None else frozenset(our_names(file.tools))
+    """The agent of a file; one that answers in the conversation can hand it back, unless its file withholds that."""
+    given = None if file.tools is None else frozenset((*our_names(file.tools), TRANSFER_TOOL))
     withheld = frozenset(our_names(file.withheld_tools))
 
     def allows(tool: str) -> bool:
@@ -107,11 +108,17 @@ def _delegation(agents: Sequence[SubAgent[Any]], of: Delegates) -> SubAgents[Any
 
 
 def _equipped(delegate: Delegate, new_agent: NewAgent, *more: AbstractCapability[Any]) -> SubAgent[Any]:
+    agent = new_agent(delegate.instructions, [*own_tools_only(delegate), *more])
+    return SubAgent(agent, delegate.name, delegate.listed or None)
+
+
+def own_tools_only(delegate: Delegate) -> Sequence[AbstractCapability[Any]]:
+    """Leaves out the tools that an agent may not use."""
+
     async def allowed(_: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
         return [tool for tool in tools if delegate.allows(tool.name)]
 
-    agent = new_agent(delegate.instructions, [PrepareTools(allowed), _ProviderTools(delegate), *more])
-    return SubAgent(agent, delegate.name, delegate.listed or None)
+    return PrepareTools(allowed), _ProviderTools(delegate)
 
 
 class _ProviderTools(AbstractCapability[Any]):

@@ -13,10 +13,19 @@ if TYPE_CHECKING:
 
 READING_TOOLS: Final = frozenset(("read_file", "list_directory", "search_files", "find_files"))
 FREE_TOOLS: Final = READING_TOOLS | frozenset(
-    ("check_command", "stop_command", "write_plan", "ask_user_question", "load_capability", "delegate_task")
+    (
+        "check_command",
+        "stop_command",
+        "write_plan",
+        "ask_user_question",
+        "load_capability",
+        "delegate_task",
+        "transfer_to_agent",
+    )
 )
 """Tools that change nothing in the folder, or only stop what was allowed to start."""
 DELEGATE_TOOL: Final = "delegate_task"
+TRANSFER_TOOL: Final = "transfer_to_agent"
 LOAD_SKILL: Final = "load_capability"
 EDIT_SEVERAL: Final = "edit_files"
 WEB_TOOLS: Final = frozenset((WEB_FETCH, WEB_SEARCH))
@@ -50,6 +59,7 @@ TOOLS: Final[Mapping[str, OtherNames]] = {
     "check_command": OtherNames(("BashOutput",), _SHELL),
     "stop_command": OtherNames(("KillShell",), _SHELL),
     DELEGATE_TOOL: OtherNames(("Task", "Agent")),
+    TRANSFER_TOOL: OtherNames(("Agent",)),
     "write_plan": OtherNames(("TodoWrite",)),
     PRESENT_PLAN: OtherNames(("ExitPlanMode",)),
     "ask_user_question": OtherNames(("AskUserQuestion",)),

@@ -17,8 +17,9 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition, ToolDenied
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
-from co_tui.agent.delegates import Delegates, delegation
+from co_tui.agent.delegates import Delegate, Delegates, delegation, own_tools_only
 from co_tui.agent.permissions.verdict import RUN, VERDICT, Verdict
+from co_tui.agent.tool_names import DELEGATE_TOOL
 
 _Agent: TypeAlias = Agent[None, str]
 AsksFirst: TypeAlias = Callable[[str, Mapping[str, Any]], bool]
@@ -170,6 +171,8 @@ class Equipment(NamedTuple):
     capabilities: Sequence[AbstractCapability[Any]]
     delegates: Delegates | None = None
     """Agents to delegate to, in addition to a fresh run of itself; None when it cannot delegate."""
+    speaker: Delegate | None = None
+    """The agent of a file that answers in place of the main agent."""
 
     def agent(self, model: Model, settings: ModelSettings) -> Agent[None, str]:
         def new(instructions: str, more: Sequence[AbstractCapability[Any]], own_model: Model | None = None) -> _Agent:
@@ -182,7 +185,12 @@ class Equipment(NamedTuple):
                 retries={"tools": TOOL_RETRIES},
             )
 
-        return new("", [delegation(self.delegates, new)] if self.delegates is not None else (), model)
+        speaker, more = self.speaker, list[AbstractCapability[Any]]()
+        if speaker is not None:
+            more += own_tools_only(speaker)
+        if self.delegates is not None and (speaker is None or speaker.allows(DELEGATE_TOOL)):
+            more.append(delegation(self.delegates, new))
+        return new(speaker.instructions if speaker is not None else "", more, model)
 
 
 class Toolkit:
@@ -209,17 +217,22 @@ class Toolkit:
         self.what = what
 
     def for_turn(
-        self, instructions: str, *, takes_tools: bool, gate: Callable[[], CallGate], hook: AbstractCapability[Any]
+        self,
+        instructions: str,
+        *,
+        takes_tools: bool,
+        gate: Callable[[], CallGate],
+        hook: AbstractCapability[Any],
+        speaker: Delegate | None = None,
     ) -> Equipment:
         """The equipment for one turn, with our hook closest to the model. A model that cannot call tools gets none.
-        `gate` returns the gate of the run that makes a call."""
+        `gate` returns the gate of the run that makes a call; `speaker` answers in place of the main agent."""
         if not takes_tools:
-            return Equipment(instructions, (), (hook,))
+            return Equipment(instructions, (), (hook,), speaker=speaker)
         asking = replace(self._asking, gate=gate)
         delegates = self._delegates() if self._delegates is not None else None
-        return Equipment(
-            instructions, self._tools(), (*self._capabilities, asking, hook, *self._before_sending), delegates
-        )
+        capabilities = (*self._capabilities, asking, hook, *self._before_sending)
+        return Equipment(instructions, self._tools(), capabilities, delegates, speaker)
 
 
 @dataclass

@@ -188,7 +188,16 @@ COMMANDS: Final = (
             _JSON,
         ),
     ),
-    CliCommand("context", "show context usage of a session by kind", (_ID, _JSON)),
+    CliCommand(
+        "context",
+        "show context usage of a session by kind",
+        (
+            _option("id", nargs="?", default="", metavar="ID"),
+            _flag("--models", "list each model's window, and where the policy compacts in it"),
+            _option("--policy", default=argparse.SUPPRESS, metavar="P", help="under this policy, by name or file"),
+            _JSON,
+        ),
+    ),
     CliCommand(
         "lens",
         "show the next request of a session, message by message",

@@ -68,8 +68,14 @@ def _show(call: CommandCall) -> int:
 
 @command("context")
 def _context(call: CommandCall) -> int:
-    from co_tui.headless.sessions.context_command import show_context
+    from co_tui.headless.sessions.context_command import show_context, show_models
 
+    if call.options.models == bool(call.options.id):
+        say("Name a session: `co-tui context ID`; or list the models: `co-tui context --models`.")
+        return WRONG_USAGE
+    if call.options.models:
+        silence_libraries(call.environ)
+        return show_models(call.context.loaded.settings, as_json=call.options.json)
     row = stored_row(call.options.id, call.context)
     return show_context(under_policy_of(row, call), row.id, as_json=call.options.json)
 

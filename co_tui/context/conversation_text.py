@@ -1,6 +1,9 @@
 """A conversation as text, for summaries and memory files (T5)."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Final
 
 from pydantic_ai.messages import (
@@ -24,6 +27,7 @@ CLIPS: Final = ((12_000, 20_000), (4_000, 8_000), (1_200, 3_000), (400, 1_200))
 """Length limits in characters for (tool results, texts), tried in order until everything fits."""
 MOST_PARTS: Final = 8
 LEAST_ROOM_TOKENS: Final = 100
+TOOL_HEADING: Final = "## Tool: "
 
 
 def in_parts(messages: Sequence[ModelMessage], room_tokens: float) -> list[str]:
@@ -60,14 +64,25 @@ def packed(texts: Sequence[str], room: float) -> list[str]:
 
 def messages_as_text(messages: Sequence[ModelMessage], *, result_chars: int, text_chars: int) -> list[str]:
     """Each message as one text within the limits, without system parts and summaries."""
-    inputs: dict[str, str] = {}
     texts = []
-    for message in messages:
-        blocks = _response(message, inputs) if isinstance(message, ModelResponse) else _request(message, inputs)
-        clipped = [_clip(block, result_chars if block.startswith("## Tool: ") else text_chars) for block in blocks]
+    for blocks in _blocks(messages):
+        clipped = [_clip(block, result_chars if block.startswith(TOOL_HEADING) else text_chars) for block in blocks]
         if clipped:
             texts.append("\n\n".join(clipped))
     return texts
+
+
+def tool_results(messages: Sequence[ModelMessage], most_chars: int) -> list[str]:
+    """Each tool call with its result as one text of at most `most_chars`, without the rest of the conversation."""
+    blocks = chain.from_iterable(_blocks(messages))
+    return [_clip(block, most_chars) for block in blocks if block.startswith(TOOL_HEADING)]
+
+
+def _blocks(messages: Sequence[ModelMessage]) -> Iterator[list[str]]:
+    """The texts of each message, one below a heading."""
+    inputs: dict[str, str] = {}
+    for message in messages:
+        yield _response(message, inputs) if isinstance(message, ModelResponse) else _request(message, inputs)
 
 
 def _response(message: ModelResponse, inputs: dict[str, str]) -> list[str]:
@@ -78,7 +93,7 @@ def _response(message: ModelResponse, inputs: dict[str, str]) -> list[str]:
         elif isinstance(part, FilePart):
             blocks.append(f"## Assistant\n{content_text(part.content)}")
         elif isinstance(part, ToolCallPart):
-            inputs[part.tool_call_id] = content_text(part.args) if part.args else ""
+            inputs[part.tool_call_id] = _input(part.args)
     return blocks
 
 
@@ -91,14 +106,21 @@ def _request(message: ModelRequest, inputs: dict[str, str]) -> list[str]:
         if isinstance(part, UserPromptPart):
             blocks.append(f"## User\n{prompt_text(part.content).strip()}")
         elif isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_name:
-            given = inputs.pop(part.tool_call_id, "")
-            blocks.append(tool_result(part.tool_name, given, content_text(part.content)))
+            returned = content_text(part.content, indent=2)
+            blocks.append(_tool_result(part.tool_name, inputs.pop(part.tool_call_id, ""), returned))
     return blocks
 
 
-def tool_result(name: str, given: str, returned: str) -> str:
+def _tool_result(name: str, given: str, returned: str) -> str:
     """A tool call under its heading, with input and output."""
-    return f"## Tool: {name}\n**Input:**\n{given}\n**Output:**\n{returned}"
+    return f"{TOOL_HEADING}{name}\n\n**Input:**\n{given}\n\n**Output:**\n{returned}"
+
+
+def _input(arguments: object) -> str:
+    if isinstance(arguments, str):
+        with suppress(ValueError):
+            return content_text(json.loads(arguments), indent=2)
+    return content_text(arguments, indent=2) if arguments else ""
 
 
 def _clip(text: str, limit_chars: int) -> str:

@@ -8,7 +8,7 @@ from co_tui.events import stored_messages
 from co_tui.events.stored_messages import ATTACHED, file_label, joined_texts
 
 
-def content_text(content: object) -> str:
+def content_text(content: object, indent: int | None = None) -> str:
     """A tool result as the text that is sent: itself, or JSON. Files appear by media type only."""
     if isinstance(content, str):
         return content
@@ -16,7 +16,7 @@ def content_text(content: object) -> str:
         return file_label([media_type])
     if isinstance(content, list) and any(map(media_type_of, content)):
         return joined_texts(content, media_type_of, content_text)
-    return to_json(content, fallback=str, bytes_mode="base64").decode(errors="replace")
+    return to_json(content, indent=indent, fallback=str, bytes_mode="base64").decode(errors="replace")
 
 
 def prompt_text(content: object) -> str:

@@ -12,7 +12,7 @@ from typing import Final
 
 from co_tui.events.event import Event
 from co_tui.events.facts import BY_TYPE, Fact, Unknown
-from co_tui.events.facts.agents import ApprovalDecided, ApprovalRequested
+from co_tui.events.facts.agents import AgentTransfer, ApprovalDecided, ApprovalRequested
 from co_tui.events.facts.base import MARK
 from co_tui.events.facts.board import BoardShown
 from co_tui.events.facts.context import CompactionComplete
@@ -125,7 +125,7 @@ def _of_others(fact: Fact) -> Fact:
             return fact.but(model="", cwd=fact.cwd if fact.cwd.startswith("/") else "")
         case ModelChange():
             return fact.but(to="")
-        case ModeChange():
+        case ModeChange() | AgentTransfer():
             return fact.but(from_="", to="")
         case CompactionComplete():
             return fact.but(checkpoint_path="", checkpoint_number=None)

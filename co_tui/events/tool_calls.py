@@ -19,6 +19,7 @@ TOOL_LABELS: Final[Mapping[str, str]] = {
     "list_directory": "list", "search_files": "search", "find_files": "find", "run_command": "run",
     "start_command": "start", "check_command": "check", "stop_command": "stop", "write_plan": "plan",
     "present_plan": "plan", "ask_user_question": "ask", "delegate_task": "agent", "load_capability": "skill",
+    "transfer_to_agent": "hand over",
     "recall": "recall", "read_artifact": "read output", "request_compaction": "compact",
     "search_memory": "search memory", "edit_files": "edit", "web_fetch": "fetch", "web_search": "web search",
     # Imported sessions have the names of other programs.

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from contextlib import suppress
 from typing import Any
 
-from co_tui.events import Event, Fact, Pin, SessionFork, SessionInterrupted, SessionRename
+from co_tui.events import AgentTransfer, Event, Fact, Pin, SessionFork, SessionInterrupted, SessionRename
 from co_tui.events.decisions import Source, refusals, without_decisions
 from co_tui.session.approvals.marks import source_of
 from co_tui.session.compaction.compaction_files import CompactionFiles
@@ -28,6 +28,8 @@ async def fork_session(
     """Create a session that starts in this state, or in the state at a seq; returns its id. The source is only read."""
     source, target = state.session_id, new_session_id()
     seq = state.seq if upto is None else _with_stop(state, upto)
+    if any(isinstance(event.fact, AgentTransfer) and seq_of(event) > seq for event in state.timeline):
+        origin = {**origin, "model": (await environment.stored_state(source, seq)).model}  # of the agent of that time
     fork = SessionFork(source_session_id=source, source_seq=seq, **origin)
     is_own = await _copy(environment, target, environment.marks.marked(target, fork, state.cwd))
     recorder = environment.recorder(target, await environment.stored_state(target))

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ from co_tui.session.session_title import SessionTitle
 from co_tui.session.slash.find_command import FoundCommand
 from co_tui.session.slash.write_prompt import SlashPrompt
 from co_tui.session.state.session_state import is_unanswered
+from co_tui.session.turns.attempts import Transferred
 from co_tui.session.turns.turn import Outcome, Turn, WritePrompt
 
 T = TypeVar("T")
@@ -157,7 +159,34 @@ class RunningWork:
             await self._switcher.leave_recording()
         except ModelUnusable as unusable:
             raise PromptRefused(f"Not sent: {unusable}") from None
-        runtime, number = self._runtime, self._recorder.state.turn + (prompt is not None)
+        number = self._recorder.state.turn + (prompt is not None)
+        outcome: Outcome | None = None
+        while outcome is None:
+            await self._follow_speaker()
+            runtime = self._runtime
+            try:
+                outcome = await self._answered(runtime, number, prompt, again=again)
+            except Transferred:  # the next agent continues from the log
+                prompt, again = None, True
+        await self._after_turn(runtime)
+        if not self._leaving:  # otherwise the interruption is the last event
+            await self._runtime.history.report_after_turn()
+        return outcome
+
+    async def _follow_speaker(self) -> None:
+        """Let the agent answer that has the conversation. A stop meant for the turn stops it once it can."""
+        if not (self._recorder.state.speaker or self._runtime.speaker):
+            return
+        opening = _Opening(asyncio.create_task(self._switcher.follow_speaker()))
+        await self._stoppable(opening, asyncio.wait([opening.task]))
+        with suppress(asyncio.CancelledError):
+            await opening.task
+        self._stop_next |= opening.is_stopped
+
+    async def _answered(
+        self, runtime: Runtime, number: int, prompt: ModelRequest | WritePrompt | None, *, again: bool
+    ) -> Outcome:
+        """Raises `Transferred`."""
         # Created before the prompt is logged, so that it can be stopped from its first moment on.
         self.turn = Turn(
             runtime,
@@ -174,14 +203,10 @@ class RunningWork:
                 prompt = await self._with_changes(prompt, runtime)
             elif prompt is not None:
                 prompt = partial(self._written, prompt, runtime)
-            outcome = await self.turn.run(prompt, again=again)
+            return await self.turn.run(prompt, again=again)
         finally:
             self.turn = None
             runtime.history.in_turn = False
-        await self._after_turn(runtime)
-        if not self._leaving:  # otherwise the interruption is the last event
-            await self._runtime.history.report_after_turn()
-        return outcome
 
     async def _written(self, write: WritePrompt, runtime: Runtime, approvals: Approvals) -> ModelRequest:
         return await self._with_changes(await write(approvals), runtime)

@@ -129,6 +129,7 @@ class Session:
         mode = self._environment.settings.mode
         await self._begin(tighter_mode(state, mode) if self._environment.keeps_mode else mode)
         await self.edits.restore()
+        await self.switcher.follow_speaker()
         if self._was_measured_differently(state):
             await self._runtime.history.report_now()
         await self._factory.tools.reports.report_left(state)
@@ -272,6 +273,13 @@ class Session:
         await self._recorder.record()  # saves what could not be saved before
         return await review_of(self._environment, self.id, self.settings, focus)
 
+    async def hand_to(self, agent: str) -> None:
+        """Let an agent of the files answer from the next request on, or `main` again. Raises `TransferRefused`."""
+        await self._factory.transfers.hand_to(agent, "user")
+        if not self.queue.busy:
+            async with self._rewriting:
+                await self.switcher.follow_speaker()
+
     def _announce_queue(self) -> None:
         waiting = self.queue.prompts
         self._recorder.announce(
@@ -331,6 +339,7 @@ class Session:
                 await self._recorder.record()  # saves what could not be saved before
                 await self._compactor.discard(reason)
                 yield
+                await self.switcher.follow_speaker()  # a rewind takes a transfer back
 
     async def pin_to_top(self, pinned: bool = True) -> None:
         """List the session first, or no longer."""

@@ -46,7 +46,7 @@ def test_unknown_events_are_kept_as_they_are(kind, version, payload) -> None:
 
 @given(extra=st.dictionaries(texts.map(lambda key: f"new_{key}"), json_values, max_size=3))
 def test_keys_of_a_newer_version_survive(extra) -> None:
-    payload = {"from": "a", "to": "b", "window_before": None, "window_after": 5, "mark": "", **extra}
+    payload = {"from": "a", "to": "b", "window_before": None, "window_after": 5, "for_agent": "", "mark": "", **extra}
     record = {
         "session_id": "s",
         "seq": 1,

@@ -131,3 +131,18 @@ def test_an_empty_context_is_said(served_here: Here, provider: Provider) -> None
         environment.store.close()
 
     asyncio.run(cleared())
+
+
+def test_where_a_policy_compacts_for_each_model(here: Here) -> None:
+    rows = {row["model"]: row for row in here("context", "--models", "--policy", "inkeep", "--json").objects}
+    assert len(rows) > 100 and all(row["policy"] == "inkeep" for row in rows.values())
+    assert all(row["conversation_share"] == 0.5 for row in rows.values())
+    assert all(0.75 <= row["delegation_share"] <= 0.91 for row in rows.values())
+    large, small = rows["anthropic:claude-sonnet-5"], rows["embedded"]
+    assert (large["window_tokens"], large["delegation_tokens"]) == (1_000_000, 910_000)
+    assert small["window_tokens"] == 8_192 and round(small["delegation_share"], 2) == 0.75
+    assert not rows["mistral:mistral-large-latest"]["window_known"], "no one has recorded it"
+    shown = here("context", "--models", "--policy", "inkeep").out
+    assert shown.startswith("MODEL ") and "1,000,000          50 %  500,000    91 %  910,000" in shown
+    assert "128,000 (assumed)" in shown
+    assert here("context", "some", "--models").code == here("context").code == 2

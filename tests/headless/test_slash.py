@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from co_tui.actions import COMMANDS
+from co_tui.paths import locate
 from co_tui.session.slash.command_host import function_of
 from tests.support.command import Result
 from tests.support.here import Here
@@ -281,3 +282,23 @@ def test_other_names_and_the_doctor_work_without_a_screen(talked: Here) -> None:
     assert left.code == 2 and "/quit needs the screen. Use `co-tui`." in left.err
     checked = slash(talked, "/doctor")
     assert checked.code == 0 and "embedded model" in checked.out
+
+
+def test_the_conversation_is_handed_to_another_agent(talked: Here, provider: Provider) -> None:
+    agents = locate({"CO_TUI_HOME": str(talked.home)}).agents
+    agents.mkdir(parents=True)
+    (agents / "reviewer.md").write_text("---\ndescription: Reads code.\n---\nYou review.")
+    provider.window = 60_000
+    wrong = slash(talked, "/agent nobody")
+    assert (wrong.code, wrong.err) == (2, "co-tui: Unknown agent 'nobody'. Use one of reviewer.\n")
+    assert slash(talked, "/agent reviewer").code == 0
+    assert slash(talked, "Third question").code == 0
+    assert "You review." in json.dumps(provider.requests[-1]["messages"][0])
+    assert slash(talked, "/agent").out.startswith("○ main      the session's own agent\n● reviewer  Reads code.\n")
+    provider.script = [Reply("", tool=("transfer_to_agent", '{"agent_name": "main"}')), Reply("Main again.")]
+    provider.requests.clear()
+    done = slash(talked, "Hand it back.", "--json")
+    assert done.code == 0 and [each["payload"]["to"] for each in done.objects if each["type"] == "agent.transfer"] == [
+        "main"
+    ]
+    assert ["You review." in json.dumps(each["messages"][0]) for each in provider.requests] == [True, False]

@@ -82,3 +82,33 @@ async def test_one_at_work_shows_what_it_does_and_how_full_it_is(home: Path, pro
     sent = provider.requests[1]["messages"]
     assert "You review." in json.dumps(sent[0]) and sent[-1]["content"] == "Find the callers"
     assert [tool["function"]["name"] for tool in provider.requests[1]["tools"]] == ["read_file"]
+
+
+async def test_the_conversation_is_handed_over_and_back(home: Path, provider: Provider) -> None:
+    folder = home.parent
+    (folder / ".claude" / "agents").mkdir(parents=True)
+    (folder / ".claude" / "agents" / "reviewer.md").write_text(REVIEWER.replace("model: openai:other\n", ""))
+    provider.window = 60_000
+    provider.script = [
+        Reply("", tool=("transfer_to_agent", json.dumps({"agent_name": "reviewer", "message": "Look at it."}))),
+        Reply("I looked."),
+        Reply("Main again."),
+    ]
+    wish = project_trust_request(folder)
+    assert wish is not None
+    Trust(locate({"CO_TUI_HOME": str(home)}).trust_file).remember(wish, trusted=True)
+    async with running(launch_for(home, provider), size=(130, 30)) as (app, pilot):
+        await type_text(pilot, "Let it be reviewed.\n")
+        await until(pilot, lambda: "I looked." in transcript_text(app) and app.controller.idle)
+        assert "reviewer · openai-chat:scripted" in screen_text(app), "the title line"
+        assert "⇄ agent → reviewer" in screen_text(app) and "hand over  reviewer Look at it." in screen_text(app)
+        await type_text(pilot, "/agent nobody\n")
+        await until(pilot, lambda: "Unknown agent 'nobody'. Use one of main." in transcript_text(app))
+        await type_text(pilot, "/agent m")
+        await until(pilot, lambda: "the session's own agent" in screen_text(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: "main answers from now on." in transcript_text(app))
+        assert "reviewer · openai-chat:scripted" not in screen_text(app)
+        await type_text(pilot, "And you?\n")
+        await until(pilot, lambda: "Main again." in transcript_text(app))
+    assert ["You review." in json.dumps(each["messages"][0]) for each in provider.requests] == [False, True, False]

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic_ai.models import KnownModelName
 
+from co_tui.agent.local.embedded import WINDOW_TOKENS
 from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
 from co_tui.record import Record
 from co_tui.settings.rules import GGUF
@@ -23,6 +24,18 @@ class PriceListEntry(Record):
 def known_names() -> list[str]:
     """Every model string the provider library lists."""
     return list(KnownModelName.__value__.__args__)
+
+
+def offered_names() -> list[str]:
+    """The models of the providers in the catalogue, their default models first."""
+    defaults = [f"{each.prefix}:{each.default_model}" for each in PROVIDERS if each.default_model]
+    prefixes = {provider.prefix for provider in PROVIDERS} - {"openai-chat"}  # the same models as openai's
+    return list(dict.fromkeys((*defaults, *(name for name in known_names() if name.partition(":")[0] in prefixes))))
+
+
+def offered_windows() -> dict[str, int | None]:
+    """Their windows in tokens, and the embedded model's; None where no one has recorded it."""
+    return {**{name: recorded_window(name) for name in offered_names()}, EMBEDDED: WINDOW_TOKENS}
 
 
 def recorded_window(name: str) -> int | None:

@@ -23,6 +23,7 @@ from co_tui.agent.tool_names import (
     DELEGATE_TOOL,
     LOAD_SKILL,
     READING_TOOLS,
+    TRANSFER_TOOL,
     WEB_TOOLS,
     mcp_server_and_tool,
     our_names,
@@ -49,7 +50,7 @@ from co_tui.settings.permission_rules import WEB_SEARCH as SEARCH_RULE
 from co_tui.settings.rules import PLAN, PRESENT_PLAN
 from co_tui.shell.syntax import Statement, parse
 
-_NAMED_BY: Final = {DELEGATE_TOOL: "agent_name", LOAD_SKILL: "id"}
+_NAMED_BY: Final = {DELEGATE_TOOL: "agent_name", TRANSFER_TOOL: "agent_name", LOAD_SKILL: "id"}
 """The argument that names the agent or the skill."""
 
 

@@ -70,6 +70,7 @@ Fact: TypeAlias = (
     | agents.ApprovalRevoked
     | agents.DelegationStart
     | agents.DelegationEnd
+    | agents.AgentTransfer
     | agents.PlanChanged
     | files.FilesChanged
     | files.FilesRestored

@@ -131,6 +131,8 @@ class DelegationStart(Logged):
     task and files."""
     files: tuple[str, ...] = ()
     """Files named with the task."""
+    results: bool = False
+    """Whether its tool results come with its report."""
 
     @property
     def given(self) -> str:
@@ -166,6 +168,30 @@ class DelegationEnd(Logged):
     def export_entry(self) -> ExportEntry:
         ended = f"{long(self.agent)} ended: {long(self.outcome or 'done')}"
         return ExportEntry(f"{ended}, {short(self.error)}" if self.error else ended, self.error)
+
+
+MAIN_AGENT: Final = "main"
+"""Names the session's own agent where agents of files are named."""
+
+
+class AgentTransfer(Logged):
+    """The conversation was handed to another agent, or back to the main one."""
+
+    TYPE = "agent.transfer"
+    ENTRY = EntryStyle("⇄", EntryKind.CHANGE)
+    from_: str
+    to: str
+    """Empty in the log of another user: it does not count here."""
+    by: str = ""
+    """Who did it: `user`, `model`, or `co-tui` if the agent could not continue."""
+    note: str = ""
+    """What the agent that hands over says to the next one."""
+
+    def timeline_text(self) -> str:
+        return f"agent → {one_line(self.to or MAIN_AGENT, 40)}\n{short(self.note)}"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry(f"Handed to the agent {long(self.to or MAIN_AGENT)}", self.note)
 
 
 class PlanChanged(Logged):

@@ -163,6 +163,8 @@ class ModelChange(Logged):
     """Empty in the log of another user: the model does not count here."""
     window_before: int | None = None
     window_after: int | None = None
+    for_agent: str = ""
+    """The agent that brings the model with it; until it hands back, the earlier one is remembered."""
     mark: str = ""
     """See `MARK`."""
 

@@ -42,6 +42,7 @@ _KINDS: Final[Mapping[str, ToolKind]] = {
     "check_command": "execute",
     "stop_command": "execute",
     "delegate_task": "think",
+    "transfer_to_agent": "think",
     PRESENT_PLAN: "switch_mode",
     WEB_FETCH: "fetch",
     WEB_SEARCH: "fetch",

@@ -7,6 +7,7 @@ from co_tui.events.wording import percent
 from co_tui.headless.output import DONE, CommandContext, put, put_json, table
 from co_tui.headless.sessions.show_command import load_state
 from co_tui.session.event_wording import cost_text
+from co_tui.session.lens.model_thresholds import HEADER, thresholds_by_model
 from co_tui.session.slash.reports_commands import not_sent
 from co_tui.session.state.context_report import context_report
 from co_tui.session.state.session_state import SessionState
@@ -21,6 +22,18 @@ def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
         put_json({"session_id": state.session_id, **figures})
     else:
         _print(figures)
+    return DONE
+
+
+def show_models(settings: Settings, *, as_json: bool) -> int:
+    """Each known model's window, and where the policy in force compacts in it."""
+    rows = thresholds_by_model(policy_of(settings))
+    if as_json:
+        for row in rows:
+            put_json({"policy": settings.policy, **row.as_json()})
+    else:
+        put(table(HEADER, (row.cells() for row in rows)))
+        put(f"\nPolicy {settings.policy}: where it compacts the conversation, and a delegate's own steps.")
     return DONE
 
 

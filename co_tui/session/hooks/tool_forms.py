@@ -24,6 +24,7 @@ _KEYS: Final[Mapping[str, Mapping[str, str]]] = {
     "check_command": {"command_id": "bash_id"},
     "stop_command": {"command_id": "shell_id"},
     "delegate_task": {"agent_name": "subagent_type", "task": "prompt"},
+    "transfer_to_agent": {"agent_name": "subagent_type", "message": "prompt"},
     "write_plan": {"items": "todos"},
     LOAD_SKILL: {"id": "skill"},
 }

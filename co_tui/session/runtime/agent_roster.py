@@ -6,34 +6,84 @@ from pathlib import Path
 
 from co_tui.agent.delegates import Delegates, delegate_of
 from co_tui.agent.models.open_model import ModelHandle
+from co_tui.agent.wire.model_errors import ModelUnusable
+from co_tui.agent.wire.request_failures import RequestTarget
+from co_tui.context.measure.count import Window
+from co_tui.events import SessionError
+from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.paths import Paths
-from co_tui.settings import AgentFiles, Settings, agents_in_force
+from co_tui.session.recorder import Recorder
+from co_tui.session.turns.classify_failure import classify
+from co_tui.settings import AgentFile, AgentFiles, Settings, agents_in_force
+
+OpenModel = Callable[[str], Awaitable[ModelHandle]]
+WindowOf = Callable[[ModelHandle], Awaitable[Window]]
 
 
 class AgentRoster:
     """Agents from files, read at the start of each turn with the user's current trust; each model is opened once."""
 
-    def __init__(self, paths: Paths, cwd: Path, open_model: Callable[[str], Awaitable[ModelHandle]]) -> None:
+    def __init__(self, paths: Paths, cwd: Path, open_model: OpenModel, window: WindowOf) -> None:
         self._paths = paths
         self._cwd = cwd
         self._open_model = open_model
+        self._window = window
         self._files = AgentFiles()
         self._opened: dict[str, ModelHandle] = {}
         self._opening = asyncio.Lock()
 
     def read(self, settings: Settings) -> Delegates:
         """The agents, and what these settings say about delegations."""
-        self._files = agents_in_force(self._paths, self._cwd)
+        self.refresh()
         agents = [delegate_of(agent) for agent in self._files.agents]
         return Delegates(agents, settings.delegation_context, settings.delegation_results == "on")
 
-    def model_of(self, name: str) -> str:
-        """The model that an agent's file names; empty to use the session's."""
-        return next((agent.own_model for agent in self._files.agents if agent.name == name), "")
+    def find(self, name: str) -> AgentFile | None:
+        """The agent of that name, as its file is now; None for none."""
+        if name:
+            self.refresh()
+        return self.named(name)
+
+    def refresh(self) -> None:
+        """Read the files again."""
+        self._files = agents_in_force(self._paths, self._cwd)
+
+    @property
+    def names(self) -> list[str]:
+        """Of the agents that the conversation can be handed to, as last read."""
+        return [agent.name for agent in self._files.agents if agent.name != MAIN_AGENT]
+
+    def named(self, name: str) -> AgentFile | None:
+        """The agent of that name, as last read."""
+        return next((agent for agent in self._files.agents if agent.name == name), None)
 
     def context_of(self, name: str) -> str:
         """What an agent sees according to its file; empty to use the policy's default."""
-        return next((agent.context for agent in self._files.agents if agent.name == name), "")
+        agent = self.named(name)
+        return agent.context if agent is not None else ""
+
+    async def own_model(
+        self, name: str, present: str, recorder: Recorder, open_model: OpenModel | None = None, agent: str = ""
+    ) -> tuple[ModelHandle, Window] | None:
+        """The model that an agent's file names, with its window, unless it is the `present` one; None also if it cannot
+        be used, which is logged. `open_model` if the caller closes it; `agent` is the delegation that needs it."""
+        file = self.named(name)
+        wanted = file.own_model if file is not None else ""
+        if wanted in ("", present):
+            return None
+        opened: ModelHandle | None = None
+        try:
+            opened = await (open_model or self.model)(wanted)
+            return opened, await self._window(opened)
+        except ModelUnusable as unusable:
+            trouble = str(unusable)
+        except Exception as error:
+            trouble = classify(error, RequestTarget(wanted))[0].sentence
+        if opened is not None and open_model is not None:
+            await opened.close()
+        instead = f"{name} uses {present} instead"
+        await recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=agent))
+        return None
 
     async def model(self, name: str) -> ModelHandle:
         """Raises `ModelUnusable`."""

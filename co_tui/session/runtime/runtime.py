@@ -15,7 +15,7 @@ from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.tools.archive import Archive
 from co_tui.session.turns.spending import Spending
-from co_tui.settings import Settings
+from co_tui.settings import AgentFile, Settings
 
 FIRST_BACKOFF_S = 0.5
 
@@ -39,9 +39,16 @@ class Runtime(NamedTuple):
     """The user's commands at events, and the notes for the model."""
     spending: Spending
     """Stops turns at the limits on spending."""
+    speaker: AgentFile | None = None
+    """The agent of a file that answers in place of the main agent."""
     works: tuple[str, ...] = ()
     """The kinds of tools for the working directory that it offers."""
     first_backoff_s: float = FIRST_BACKOFF_S
+
+    @property
+    def speaker_name(self) -> str:
+        """Empty for the main agent."""
+        return self.speaker.name if self.speaker is not None else ""
 
     @property
     def request_settings(self) -> ModelSettings:

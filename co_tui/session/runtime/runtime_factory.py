@@ -22,6 +22,7 @@ from co_tui.session.runtime.compaction_parts import CompactionParts
 from co_tui.session.runtime.delegated_runs import DelegatedRuns
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.tool_parts import ToolParts
+from co_tui.session.runtime.transfers import Transfers
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.tools.archive import Archive
 from co_tui.session.tools.kept_output import KeptOutputs
@@ -47,7 +48,8 @@ class RuntimeFactory:
         kept_in = None if environment.private else folder
         self.scaffold_file = ScaffoldFile(kept_in, session_changed)
         transcript = Transcript(environment.store, recorder.session_id, kept_in, environment.cwd)
-        self._roster = AgentRoster(environment.paths, environment.cwd, environment.open_model)
+        self.roster = AgentRoster(environment.paths, environment.cwd, environment.open_model, environment.window)
+        self.transfers = Transfers(recorder, self.roster)
         memory = environment.files.memory
         self.compaction = CompactionParts(environment, recorder, memory, transcript)
         recall = Recall(environment.store, recorder.session_id, lambda: recorder.state, outputs.all)
@@ -56,9 +58,9 @@ class RuntimeFactory:
             environment.cwd, environment.environ, environment.settings, recorder, PendingNotes(), transcript
         )
         self._questions = NotifyingQuestions(environment.questions, self.hooks)
-        self.tools = ToolParts(environment, recorder, own, self._roster, self.hooks, self._questions)
+        self.tools = ToolParts(environment, recorder, own, self.transfers, self.hooks, self._questions)
         self.tools.commands.outputs = outputs
-        self.delegated_runs = DelegatedRuns(environment, recorder, self._roster, self.compaction)
+        self.delegated_runs = DelegatedRuns(environment, recorder, self.roster, self.compaction)
 
     def make(
         self, model_handle: ModelHandle, settings: Settings, window: Window, meter: Meter | None = None
@@ -72,7 +74,9 @@ class RuntimeFactory:
         works = self.tools.working(settings, fits, permissions) if model_handle.takes_tools else None
         instructions = self.tools.instructions(name, settings, works)
         governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
-        history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=instructions)
+        speaker = self.roster.find(self._recorder.state.speaker)
+        whole = "\n\n".join(filter(None, (instructions, speaker.instructions if speaker else "")))
+        history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=whole)
         history.keep_scaffold = self.scaffold_file.keep
         history.on_answered = partial(environment.limits.answered, model_handle.asked)
         if model_handle.takes_tools:
@@ -91,6 +95,7 @@ class RuntimeFactory:
             permissions=permissions,
             hooks=self.hooks,
             spending=self._spending,
+            speaker=speaker,
             works=works.given if works else (),
             first_backoff_s=environment.first_backoff_s,
         )
@@ -99,4 +104,4 @@ class RuntimeFactory:
         """Stop compactions and commands, and close the models opened for summaries and delegates."""
         await self.tools.commands.close()
         await self.compaction.close()
-        await self._roster.close()
+        await self.roster.close()

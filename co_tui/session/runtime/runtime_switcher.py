@@ -5,10 +5,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from co_tui.agent.models.open_model import ModelHandle
+from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.context.measure.count import Scaffold, Window
-from co_tui.events import CompactionComplete, ModelChange, PolicyChange, SessionError
+from co_tui.events import AgentTransfer, CompactionComplete, ModelChange, PolicyChange, SessionError
+from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.model_names import EXAMPLE_MODEL
 from co_tui.events.triggers import Trigger
+from co_tui.inert import one_line
 from co_tui.session.approvals.modes import switch_mode
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.environment import Environment
@@ -18,7 +21,8 @@ from co_tui.session.recorder import Recorder
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
-from co_tui.settings import Settings
+from co_tui.session.runtime.transfers import NAME_CHARS
+from co_tui.settings import AgentFile, Settings
 from co_tui.settings.rules import in_window
 
 MUCH_MORE = 1.1
@@ -108,7 +112,47 @@ class RuntimeSwitcher:
         async with self._switching:
             await self._replace_model(model_handle, window)
 
-    async def _replace_model(self, model_handle: ModelHandle, window: Window) -> None:
+    async def follow_speaker(self) -> None:
+        """Let the agent answer that the conversation was handed to, with its instructions, tools and model; the main
+        agent if its file is gone, which is logged."""
+        async with self._switching:
+            before, name = self.runtime, self._recorder.state.speaker
+            speaker = self._factory.roster.find(name)
+            if name and speaker is None:
+                await self._recorder.record(*_agent_gone(name))
+            returns = speaker is None and bool(self._recorder.state.main_model)
+            if speaker == before.speaker and not returns:
+                return
+            is_other = returns or (speaker.name if speaker else "") != before.speaker_name
+            opened = await self._model_for(speaker) if is_other else None
+            if opened is not None:
+                own = speaker.name if speaker is not None and speaker.own_model else ""
+                await run_to_completion(self._replace_model(*opened, for_agent=own))
+                return
+            await self._compactor.discard("the agent changed")
+            governor = before.history.governor
+            self.runtime = self._factory.make(before.model_handle, before.settings, governor.window, governor.meter)
+            self.runtime.history.scaffold = before.history.scaffold
+            await self._report()
+
+    async def _model_for(self, speaker: AgentFile | None) -> tuple[ModelHandle, Window] | None:
+        """The model that an agent brings with it, or to which the conversation returns; None for the present one, also
+        if it cannot be opened, which is logged."""
+        present, environment = self.runtime.model_handle.name, self._environment
+        if speaker is not None and speaker.own_model:
+            return await self._factory.roster.own_model(speaker.name, present, self._recorder, environment.open_model)
+        main = self._recorder.state.main_model
+        if main in ("", present):
+            return None
+        try:
+            opened = await environment.open_model(main)
+            return opened, await environment.window(opened)
+        except ModelUnusable as unusable:
+            stays = SessionError(what=str(unusable), kind="unusable", outcome="model not changed back")
+            await self._recorder.record(stays)
+            return None
+
+    async def _replace_model(self, model_handle: ModelHandle, window: Window, *, for_agent: str = "") -> None:
         await self._compactor.discard("the model changed")
         before = self.runtime
         self.learn()
@@ -117,7 +161,7 @@ class RuntimeSwitcher:
         if not self._is_busy():
             await self.close_retired()
         self._report_missed |= self._is_busy()
-        await self.record_model_change(before.model_handle.name, before.history.governor.window.tokens)
+        await self.record_model_change(before.model_handle.name, before.history.governor.window.tokens, for_agent)
         await self.runtime.history.report_now()
 
     def _made_for(self, model_handle: ModelHandle, window: Window) -> Runtime:
@@ -220,14 +264,13 @@ class RuntimeSwitcher:
             if self._recorder.state.usage is not None:
                 await self.runtime.history.report_now()
 
-    async def record_model_change(self, before: str, window_before: int | None) -> None:
+    async def record_model_change(self, before: str, window_before: int | None, for_agent: str = "") -> None:
         """Log the change, unless it is the same model."""
         history = self.runtime.history
         if before and before != history.model:
             window_after = history.governor.window.tokens
-            await self._recorder.record(
-                ModelChange(from_=before, to=history.model, window_before=window_before, window_after=window_after)
-            )
+            change = ModelChange(from_=before, to=history.model, for_agent=for_agent)
+            await self._recorder.record(change.but(window_before=window_before, window_after=window_after))
 
     async def record_model_back(self, before: Runtime) -> None:
         """Log that the session, which is being left, continues with the model of an earlier runtime."""
@@ -255,6 +298,12 @@ class RuntimeSwitcher:
     async def close_retired(self) -> None:
         while self._retired:
             await self._retired.pop().close()
+
+
+def _agent_gone(name: str) -> tuple[SessionError, AgentTransfer]:
+    what = f"The agent {one_line(name, NAME_CHARS)} is no longer among the agents of this folder."
+    gone = SessionError(what=what, kind="agent_gone", outcome="the main agent answers")
+    return gone, AgentTransfer(from_=name, to=MAIN_AGENT, by="co-tui")
 
 
 def _counted(history: GovernedHistory) -> str:

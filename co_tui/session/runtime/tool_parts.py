@@ -19,9 +19,9 @@ from co_tui.session.history.governed_history import GovernedHistory, PredictScaf
 from co_tui.session.hooks.call_hooks import SessionCallHooks
 from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.recorder import Recorder
-from co_tui.session.runtime.agent_roster import AgentRoster
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.surroundings import surroundings_text
+from co_tui.session.runtime.transfers import Transfers
 from co_tui.session.snapshots.session_files import SessionFiles
 from co_tui.session.tools.after_edit import Checking
 from co_tui.session.tools.command_reports import CommandReports
@@ -45,15 +45,15 @@ class ToolParts:
         environment: Environment,
         recorder: Recorder,
         own: OwnTools,
-        roster: AgentRoster,
+        transfers: Transfers,
         hooks: SessionHooks,
         questions: Questions,
     ) -> None:
-        """`own` are the tools for the session itself; `roster` has the agents to delegate to."""
+        """`own` are the tools for the session itself; `transfers` hands the conversation to other agents."""
         self._environment = environment
         self._recorder = recorder
         self._own = own
-        self._roster = roster
+        self._transfers = transfers
         self.call_hooks = SessionCallHooks(hooks, environment.cwd)
         self._questions = questions
         self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
@@ -128,8 +128,9 @@ class ToolParts:
         environment, memory = self._environment, self._memory_use(settings)
 
         def own() -> Sequence[AbstractToolset[Any]]:
+            transfer = self._transfers.toolset() if works and works.delegates else None
             return self._own.with_own(
-                environment.toolsets,
+                (*environment.toolsets, *([transfer] if transfer else ())),
                 history,
                 memory=memory,
                 works=bool(works),
@@ -141,7 +142,7 @@ class ToolParts:
         if not works:
             return Toolkit(own, capabilities, permissions.verdict, before_sending=before_sending, hooks=self.call_hooks)
 
-        delegates = partial(self._roster.read, settings) if works.delegates else None
+        delegates = partial(self._transfers.roster.read, settings) if works.delegates else None
         capabilities = (*capabilities, *works.capabilities())
         hooks, around = self.call_hooks, self.files.around_call
         return Toolkit(own, capabilities, permissions.verdict, works.what, delegates, before_sending, hooks, around)

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from co_tui.agent.tool_names import unknown_tools
+from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
 from co_tui.session.launch import Launch
@@ -27,6 +28,17 @@ def agent_lines(launch: Launch) -> Iterator[str]:
     yield from (f"! {inert(problem)}" for problem in found.problems)
     yield from _waiting(launch)
     yield f"Define more in {', '.join(PROJECT_FOLDERS)} of a project, or in {path_text(launch.paths.agents)}."
+
+
+def speaker_lines(launch: Launch, speaker: str) -> Iterator[str]:
+    """Who the conversation can be handed to, and who answers now."""
+    agents = agents_in_force(launch.paths, launch.cwd).agents
+    described = {MAIN_AGENT: "the session's own agent", **{each.name: each.description for each in agents}}
+    longest = max(map(len, described))
+    for name, text in described.items():
+        line = f"{'●' if name == speaker else '○'} {name:<{longest}}  {one_line(text, DESCRIPTION_CHARS)}"
+        yield line.rstrip()
+    yield "Hand the conversation over with /agent NAME." if agents else "There are no other agents; see /agents."
 
 
 def _one(agent: AgentFile, cwd: Path) -> Iterator[str]:

@@ -3,10 +3,11 @@
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.tool_wording import plan_lines
 from co_tui.events.wording import MODE_SENTENCES, mode_name
 from co_tui.inert import one_line
-from co_tui.session.slash.agent_list import agent_lines
+from co_tui.session.slash.agent_list import agent_lines, speaker_lines
 from co_tui.session.slash.command_host import CommandFailed, CommandHost, WrongArguments, command
 from co_tui.session.slash.hook_list import hook_lines
 from co_tui.settings import quoted
@@ -125,6 +126,22 @@ def standing_approvals(host: CommandHost) -> "StandingApprovals":
 @command("agents")
 async def agents(host: CommandHost, _: str) -> None:
     host.answer("\n".join(agent_lines(host.launch)))
+
+
+@command("agent")
+async def agent(host: CommandHost, name: str) -> None:
+    """Without a name: who answers, and who could."""
+    if not name:
+        host.answer("\n".join(speaker_lines(host.launch, host.state.speaker or MAIN_AGENT)))
+        return
+    session = host.opened()
+    from co_tui.session.runtime.transfers import TransferRefused
+
+    try:
+        await session.hand_to(name)
+    except TransferRefused as refused:
+        raise WrongArguments(str(refused)) from None
+    host.say(f"{one_line(name, 60)} answers from now on.")
 
 
 @command("hooks")

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 from functools import reduce
-from typing import Any, assert_never
+from typing import Any, TypeVar, assert_never
 
 from co_tui.agent.permissions.older_answers import rules_of, rules_revoked
 from co_tui.append_only import AppendOnly
 from co_tui.events import (
+    AgentTransfer,
     Announced,
     ApprovalDecided,
     ApprovalRequested,
@@ -46,6 +47,8 @@ from co_tui.events import (
     Unknown,
     UsageInfo,
 )
+from co_tui.events.facts.agents import MAIN_AGENT
+from co_tui.events.facts.base import Logged
 from co_tui.events.stored_messages import prompt_of, title_of
 from co_tui.events.tool_wording import CUT_SHORT
 from co_tui.session.approvals.marks import is_narrow
@@ -67,6 +70,7 @@ from co_tui.session.state.top_level import top_level
 from co_tui.session.workplace.host.address import host_of
 from co_tui.settings.rules import ASK, CONVERSATION
 
+T = TypeVar("T", bound=Logged)
 INTERRUPTED = "interrupted"
 """The outcome of a delegation that was stopped with its turn."""
 REWRITTEN = {"recollection": None, "held_out": NOTHING_HELD_OUT, "is_rewritten": True}
@@ -101,16 +105,18 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
         case Clear():
             return _happened(_rewritten(state, event, _left_by_clearing(state, event, fact)), event)
         case Rewind():
-            return _replanned(_happened(_rewritten(state, event, _resolved(state, fact.history)), event))
+            return _latest_decisions(_happened(_rewritten(state, event, _resolved(state, fact.history)), event))
         case CompactionUndone():
             left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
             history, pace = _resolved(state, fact.history), state.pace.rewritten()
             undone = state.but(history=history, rewrites=left, pace=pace, **NOT_REWRITTEN)
-            return _replanned(_happened(_unmeasured(undone), event))
+            return _latest_decisions(_happened(_unmeasured(undone), event))
         case Pin():
             return _happened(_pinned(state, fact), event)
         case ModelChange():
+            main_model = state.main_model or state.model if fact.for_agent else ""
             changed = state.but(model=fact.to, pace=state.pace.rewritten(), held_out=NOTHING_HELD_OUT)
+            changed = changed.but(main_model=main_model)
             return _happened(_unmeasured(changed), event)
         case PolicyChange():
             return _happened(_unmeasured(state.but(policy=fact.to, held_out=NOTHING_HELD_OUT)), event)
@@ -127,7 +133,8 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
             return _happened(state.but(allowed=tuple(each for each in state.allowed if each not in gone)), event)
         case DelegationStart():
             seen = AppendOnly(top_level(state.history) if fact.context == CONVERSATION else ())
-            begun = Delegation(name=fact.name, task=fact.task, call_id=fact.call_id, context=fact.context, history=seen)
+            names = ("name", "task", "call_id", "context", "results")
+            begun = Delegation(history=seen, **{name: getattr(fact, name) for name in names})
             return _happened(state.but(delegations={**state.delegations, fact.agent: begun}), event)
         case DelegationEnd():
             ends_early = fact.outcome in (INTERRUPTED, CUT_SHORT)
@@ -136,6 +143,8 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
             return _happened(
                 _delegated(state, fact.agent, status=status, outcome=fact.outcome, error=fact.error), event
             )
+        case AgentTransfer():
+            return _happened(_unmeasured(state.but(speaker=_speaker(fact))), event)
         case PlanChanged():
             return _happened(state.but(plan=fact.steps), event)
         case Recollection():
@@ -164,11 +173,21 @@ def _happened(state: SessionState, event: Event) -> SessionState:
     return state.but(seq=seq_of(event), timeline=state.timeline.append(event))
 
 
-def _replanned(state: SessionState) -> SessionState:
-    """With the latest plan that was not rewound."""
-    plans = (event for event in reversed(state.timeline) if isinstance(event.fact, PlanChanged))
-    latest = next((event.fact for event in plans if not is_rewound(state, seq_of(event))), None)
-    return state.but(plan=latest.steps if isinstance(latest, PlanChanged) else ())
+def _latest_decisions(state: SessionState) -> SessionState:
+    """With the latest plan and the latest transfer that were not rewound."""
+    plan, transfer = _latest(state, PlanChanged), _latest(state, AgentTransfer)
+    return state.but(plan=plan.steps if plan else (), speaker=_speaker(transfer) if transfer else "")
+
+
+def _latest(state: SessionState, kind: type[T]) -> T | None:
+    """The latest fact of a kind that was not rewound."""
+    events = (event for event in reversed(state.timeline) if isinstance(event.fact, kind))
+    found = next((event.fact for event in events if not is_rewound(state, seq_of(event))), None)
+    return found if isinstance(found, kind) else None
+
+
+def _speaker(fact: AgentTransfer) -> str:
+    return "" if fact.to == MAIN_AGENT else fact.to
 
 
 def _placed(state: SessionState, place: SessionOrigin) -> SessionState:

@@ -81,6 +81,8 @@ class Delegation(Record):
     call_id: str = ""
     context: str = CONVERSATION
     """Whether it sees the top-level conversation."""
+    results: bool = False
+    """Whether its tool results come with its report."""
     status: Literal["running", "done", "failed", "interrupted", "stopped"] = "running"
     history: AppendOnly[Entry] = AppendOnly()
     recollection: Recollection | None = None
@@ -137,6 +139,10 @@ class SessionState(Record):
     """Date, platform and so on in the system prompt."""
     surroundings: Surroundings | None = None
     """The latest that the model knows."""
+    speaker: str = ""
+    """The agent of a file that the conversation was handed to; empty for the main agent."""
+    main_model: str = ""
+    """The main agent's model while another agent answers with its own; empty otherwise."""
     plan: tuple[Json, ...] = ()
     """The steps of the plan, each with its `text` and its `state`."""
     delegations: Mapping[str, Delegation] = MappingProxyType({})

@@ -73,6 +73,10 @@ class Stopped(Exception):
     """The user stopped it between two attempts."""
 
 
+class Transferred(Exception):
+    """The conversation was handed to another agent, which sends the next request; everything so far is logged."""
+
+
 class GivenUp(Exception):
     """Retrying would not help, or the retries are used up."""
 
@@ -82,7 +86,7 @@ class GivenUp(Exception):
         self.attempt = attempt
 
 
-ENDS_RUN: Final = (RunCancelled, ModelRetry, StoreError)
+ENDS_RUN: Final = (RunCancelled, ModelRetry, StoreError, Transferred)
 """Raised again at once. After a `StoreError` nothing continues: it could not be logged."""
 OWN_FAILURES: Final = {
     "context_limit": PromptTooLong,

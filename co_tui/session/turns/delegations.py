@@ -31,8 +31,8 @@ from co_tui.session.turns.governed_requests import GovernedRequests
 from co_tui.session.turns.governed_run import GovernedRun, StepBudget
 from co_tui.session.turns.handed_files import handed_files
 from co_tui.session.turns.unfinished import (
+    full_report,
     left_delegation,
-    report_with_results,
     spent,
     unfinished_report,
     waiting_calls,
@@ -287,21 +287,24 @@ class Delegations:
             CURRENT_AGENT.reset(token)
             del self._running[run.agent]
         await run_to_completion(run.end("done"))
-        if self._runtime.settings.delegation_results == "on":
-            return report_with_results(self._recorder.state, run.agent, str(result))
-        return result
+        return full_report(self._recorder.state, run.agent, str(result))
 
     async def _begin(self, arguments: Mapping[str, Any], files: Sequence[str], call_id: str) -> DelegatedRun:
-        given = (arguments.get("agent_name", ""), arguments.get("task", ""), call_id)
-        name, task, call_id = (storable_text(str(each)) for each in given)
+        said = (arguments.get("agent_name", ""), arguments.get("task", ""), call_id)
+        name, task, call_id = (storable_text(str(each)) for each in said)
         context = arguments.get("context") or self._runs.context_of(self._runtime, name)
         asking = self.current()
         agent = _name_for(name, asking, {*self._recorder.state.delegations, *self._names})
         self._names.add(agent)  # several start at once, before any is logged
-        named = tuple(map(storable_text, files))
-        await self._recorder.record(
-            DelegationStart(agent=agent, name=name, task=task, call_id=call_id, context=context, files=named)
-        )
+        named, results = tuple(map(storable_text, files)), self._runtime.settings.delegation_results == "on"
+        given: dict[str, Any] = {
+            "task": task,
+            "call_id": call_id,
+            "context": context,
+            "files": named,
+            "results": results,
+        }
+        await self._recorder.record(DelegationStart(agent=agent, name=name, **given))
         return await self._new(DelegatedTask(agent, name, task, call_id))
 
     async def _resumed(self, call_id: str) -> DelegatedRun | None:

@@ -20,6 +20,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.tools import DeferredToolResults, RunContext, ToolApproved
 from pydantic_ai.usage import UsageLimits
 
+from co_tui.agent.delegates import delegate_of
 from co_tui.context.measure.count import Scaffold
 from co_tui.context.request.repair import answered_id, open_calls, repair
 from co_tui.events import (
@@ -42,7 +43,7 @@ from co_tui.session.queue import Steering, WorkQueue
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
-from co_tui.session.turns.attempts import GivenUp, Stopped
+from co_tui.session.turns.attempts import GivenUp, Stopped, Transferred
 from co_tui.session.turns.delegations import STOPPED, DelegatedRunFactory, Delegations
 from co_tui.session.turns.governed_requests import GovernedRequests
 from co_tui.session.turns.governed_run import GovernedRun, StepBudget
@@ -89,7 +90,7 @@ class Turn(GovernedRun):
         self._number = number
         self._queue = queue
         self._token = CancellationToken()
-        self._leaving = self._skipped = False
+        self._leaving = self._skipped = self._continues_calls = False
         self.delegations = Delegations(delegated_runs, runtime, number, steps, is_leaving=lambda: self._leaving)
 
     def interrupt(self, *, leaving: bool = False) -> None:
@@ -108,7 +109,7 @@ class Turn(GovernedRun):
         """Answer a prompt; without one, continue from the open questions at which the turn was left. `again`: send
         the last request again, which got no reply.
 
-        Raises `PromptRefused` before anything of it is logged.
+        Raises `PromptRefused` before anything of it is logged, and `Transferred`.
         """
         self._hooks.begin_turn()
         if prompt is not None:
@@ -196,8 +197,10 @@ class Turn(GovernedRun):
             takes_tools=runtime.model_handle.takes_tools,
             gate=lambda: (self.delegations.current() or self).calls,
             hook=RequestHook(self, self.delegations),
+            speaker=delegate_of(runtime.speaker) if runtime.speaker is not None and not waiting else None,
         )
         history = repair(self._history.messages, waiting)
+        self._continues_calls = bool(waiting)
         if waiting:
             # Joined as the library would; what follows is new.
             history = repair_messages(history, repair_last_response=False)
@@ -226,6 +229,11 @@ class Turn(GovernedRun):
         # All calls are answered: what could not continue, or was not asked again because its tool is gone, never will.
         await self._end_delegations()
         await self._approvals.withdraw(NO_LONGER_OPEN)
+        speaker = self._runtime.speaker_name
+        # Open calls may be of the agent that handed over: they ran with all tools, the next request has the speaker's.
+        if self._recorder.state.speaker != speaker or (speaker and self._continues_calls):
+            self._hooks.check_stopped()
+            raise Transferred
         self._take_step()
         await self._runtime.spending.check(self._runtime.settings)
         while (steering := self._queue.next_steering()) is not None:  # all calls are answered: it splits no pair

@@ -12,6 +12,7 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Tool
 
 from co_tui.agent.model_messages import read_messages
 from co_tui.agent.models.prices import price_of
+from co_tui.context.conversation_text import tool_results
 from co_tui.context.request.repair import last_step, open_calls
 from co_tui.events import (
     DELEGATION_SEPARATOR,
@@ -115,18 +116,22 @@ def replies_in(state: SessionState, turn: int) -> int:
 
 def unfinished_report(state: SessionState, agent: str) -> str:
     """What a delegate returns that a limit or the user stopped: why, and its latest texts, calls and results."""
-    work = _latest(text for _, text in _work_newest_first(state, agent))
+    work = _latest(_work_newest_first(state, agent))
     did = f"What it did so far:\n{work}" if work else "It did nothing yet."
     return f"{agent} has not finished its task. {state.delegations[agent].error}\n{did}"
 
 
-def report_with_results(state: SessionState, agent: str, report: str) -> str:
-    """A delegate's report, followed by its latest calls and their results."""
-    work = _latest(text for is_call, text in _work_newest_first(state, agent) if is_call)
-    return f"{report}\n\nIts tool calls and results:\n{work}" if work else report
+def full_report(state: SessionState, agent: str, report: str) -> str:
+    """What a delegate's call returns: its report, and its latest tool calls with their results if they belong to it."""
+    delegation = state.delegations[agent]
+    if not delegation.results:
+        return report
+    own = read_messages([opened(entry.message) for entry in _own_entries(state, agent)])
+    work = _latest(reversed(tool_results(own, RESULT_CHARS)), "\n\n")
+    return f"{report}\n\nIts tool calls and results:\n\n{work}" if work else report
 
 
-def _latest(newest_first: Iterable[str]) -> str:
+def _latest(newest_first: Iterable[str], between: str = "\n") -> str:
     """As many of the newest texts as fit, in their order."""
     shown: list[str] = []
     room_chars = REPORT_CHARS
@@ -136,23 +141,25 @@ def _latest(newest_first: Iterable[str]) -> str:
             break
         shown.append(text)
         room_chars -= len(text)
-    return "\n".join(reversed(shown))
+    return between.join(reversed(shown))
 
 
-def _work_newest_first(state: SessionState, agent: str) -> Iterator[tuple[bool, str]]:
-    """A delegate's texts, calls and results, each with whether it is of a call; summaries where its work was
-    compacted."""
-    task = next((entry.ref for entry in state.transcript if entry.agent == agent), None)
-    for entry in reversed(state.delegations[agent].history):
-        if task is None or entry.ref <= task:  # what it was given
-            return
+def _work_newest_first(state: SessionState, agent: str) -> Iterator[str]:
+    """A delegate's texts, calls and results; summaries where its work was compacted."""
+    for entry in reversed(_own_entries(state, agent)):
         for role, text, part in reversed(list(pieces(opened(entry.message)))):
             if role == "tool_result":
-                yield True, f"  {_clipped(text.strip(), RESULT_CHARS)}"
+                yield f"  {_clipped(text.strip(), RESULT_CHARS)}"
             elif role == "tool_call":
-                yield True, f"- {piece_line(role, text, part)}"
+                yield f"- {piece_line(role, text, part)}"
             elif role != "thinking" and text.strip():
-                yield False, _clipped(text.strip(), REPORT_CHARS // 2)
+                yield _clipped(text.strip(), REPORT_CHARS // 2)
+
+
+def _own_entries(state: SessionState, agent: str) -> list[Entry]:
+    """A delegate's history after its task and what it was given."""
+    task = next((entry.ref for entry in state.transcript if entry.agent == agent), None)
+    return [entry for entry in state.delegations[agent].history if task is not None and entry.ref > task]
 
 
 def _clipped(text: str, most_chars: int) -> str:
@@ -222,7 +229,7 @@ def _report(state: SessionState, name: str, ended: Delegation) -> str | None:
     if ended.status != "done" or last is None or last.agent != name:
         return None
     (reply,) = read_messages([opened(last.message)])
-    return reply.text if isinstance(reply, ModelResponse) else None
+    return full_report(state, name, reply.text or "") if isinstance(reply, ModelResponse) else None
 
 
 def _running(state: SessionState) -> list[tuple[str, Delegation]]:

@@ -12,6 +12,7 @@ from textual.geometry import Size
 from co_tui import settings
 from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
 from co_tui.events import Event, SessionError, UsageInfo
+from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.model_names import answering_name
 from co_tui.events.wording import MODE_SENTENCES
 from co_tui.inert import one_line
@@ -270,6 +271,7 @@ class ChatScreen(ChatRequests):
             where=where,
             unpushed=self._unpushed,
             folder="" if where else folder_name(self._launch.cwd),
+            speaker=state.speaker,
         )
         self.query_one(TitleLine).show(facts)
 
@@ -418,6 +420,10 @@ def _found(name: str, launch: Launch) -> Iterator[ArgumentValue]:
             yield from (ArgumentValue(key, settings.about(key)[1]) for key in settings.rules())
         case "model":
             yield from _models(launch)
+        case "agent":
+            yield ArgumentValue(MAIN_AGENT, "the session's own agent")
+            found = settings.agents_in_force(launch.paths, launch.cwd).agents
+            yield from (ArgumentValue(each.name, each.description) for each in found)
 
 
 def _models(launch: Launch) -> Iterator[ArgumentValue]:

@@ -1,4 +1,4 @@
-"""The title line: session, model, policy and folder."""
+"""The title line: session, who answers, policy and folder."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +55,8 @@ class TitleFacts(NamedTuple):
     """What is only on this machine as yet."""
     folder: str = ""
     """The name of the folder on this machine."""
+    speaker: str = ""
+    """The agent that answers; empty for the main agent."""
 
 
 class TitleLine(Static):
@@ -121,6 +123,7 @@ def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
             waits,
             Content.styled(one_line(where, 40), "bold $accent"),
             Content(private),
+            Content.styled(one_line(facts.speaker, 24), "bold"),
             Content(one_line(who, 44)),
             *(Content.styled(each, "$muted") for each in further),
         ]

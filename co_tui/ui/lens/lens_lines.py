@@ -1,6 +1,6 @@
 """The lines of the lens: messages of the request, policies, and messages that left, fitted to the width."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from rich.style import Style
@@ -10,6 +10,7 @@ from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.events.wording import percent
 from co_tui.inert import one_line
 from co_tui.lab.outlook import PolicyOutlook
+from co_tui.session.lens.model_thresholds import HEADER, ModelThresholds
 from co_tui.session.lens.request_rows import Fate, Judgement, Kind, LeftMessage, LensMessage
 from co_tui.settings import policy_label
 from co_tui.ui.formatting import tokens
@@ -133,6 +134,17 @@ def policy_line(name: str, seen: PolicyOutlook | None, own: str, width: int, sty
     for column, count, style in zip(columns, counts, ("smaller", "going", "smaller", "text"), strict=True):
         line.append(f"{f'{count:,}' if count else '–':>{column.width}}", style_of(style if count else "muted"))
     return line
+
+
+def models_table(rows: Sequence[ModelThresholds]) -> Text:
+    """Each model's window, and where a policy compacts in it."""
+    lines = [tuple(map(str.capitalize, HEADER)), *(row.cells() for row in rows)]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(HEADER))]
+    text = Text(no_wrap=True, overflow="ellipsis")
+    for place, line in enumerate(lines):
+        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
+        text.append(f"{'  '.join(cells).rstrip()}\n", "bold" if place == 0 else "")
+    return text
 
 
 def left_line(each: LeftMessage, width: int, style_of: StyleOf) -> Text:

@@ -24,7 +24,7 @@ def keys_for(
     """The keys for the chosen line of a tab; `as_if` names a policy that is not in force."""
     back = ("esc", "back to your policy" if as_if else "back")
     if tab == "policies":
-        return ("enter", "inspect"), ("tab", "removed"), back
+        return ("enter", "inspect"), ("m", "by model"), ("tab", "removed"), back
     opening = (("space", "open"),) if has_lines else ()
     if tab == "left":
         return *opening, ("tab", "the request"), back

@@ -18,6 +18,7 @@ from co_tui.inert import inert
 from co_tui.lab.outlook import PolicyOutlook, outlook
 from co_tui.session.history.whole_transcript import WholeTranscript
 from co_tui.session.lens.last_viewed import LastView
+from co_tui.session.lens.model_thresholds import thresholds_by_model
 from co_tui.session.lens.request_rows import Kind, Lens, LensMessage
 from co_tui.session.lens.snapshot import LensSource, read_lens
 from co_tui.settings import policy_label
@@ -26,7 +27,7 @@ from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.formatting import tokens
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.gauge.gauge_widget import SEPARATOR
-from co_tui.ui.lens.lens_lines import fate_label, left_line, message_line, policy_head, policy_line
+from co_tui.ui.lens.lens_lines import fate_label, left_line, message_line, models_table, policy_head, policy_line
 from co_tui.ui.lens.lens_parts import POLICIES_HELP, LensGauge, LensList, keys_for, left_summary
 from co_tui.ui.timeline.detail_screen import SummaryTextScreen, TextScreen
 from co_tui.ui.widgets.key_hints import KeyHints
@@ -93,6 +94,7 @@ class LensScreen(Dialog[Ref | None]):
         Binding("left", "turn(-1)", show=False),
         Binding("p", "pin", "Pin"),
         Binding("s", "compact", "Compact up to here"),
+        Binding("m", "models", "By model"),
     ]
 
     def __init__(self, subject: LensSubject) -> None:
@@ -292,6 +294,18 @@ class LensScreen(Dialog[Ref | None]):
                 return
             known = each.readable or "Its text is known after the first request."
             self.app.push_screen(TextScreen(title, Text.assemble((f"{why}\n\n", "dim"), inert(known))))
+
+    def action_models(self) -> None:
+        """Show where the chosen policy compacts, for each known model."""
+        names, place = self._subject.policies, self._list.chosen
+        if self._tab == "policies" and place < len(names):
+            run_in_background(self, "Listing models", lambda: self._show_models(names[place]), group="models")
+
+    async def _show_models(self, policy: str) -> None:
+        source = await self._subject.source(policy)
+        rows = await in_thread(thresholds_by_model, source.policy)
+        if self.is_current:
+            self.app.push_screen(TextScreen(f"Where {policy_label(policy)} compacts, by model", models_table(rows)))
 
     def _show_under(self, policy: str) -> None:
         self._policy = "" if policy == self._subject.policy else policy

@@ -75,11 +75,8 @@ def default_models() -> list[ModelEntry]:
 
 def known_models() -> list[ModelEntry]:
     """Every model of the known providers, with its window and prices. Slow to import; run it in a thread."""
-    from co_tui.agent.models.known_models import known_names, recorded
+    from co_tui.agent.models.known_models import offered_names, recorded
 
-    defaults = [entry.model for entry in default_models()]
-    prefixes = {provider.prefix for provider in PROVIDERS} - {"openai-chat"}
-    names = [*defaults, *(name for name in known_names() if name.partition(":")[0] in prefixes)]
     return [
         ModelEntry(
             model=name,
@@ -87,7 +84,7 @@ def known_models() -> list[ModelEntry]:
             input_price=facts.input_price,
             output_price=facts.output_price,
         )
-        for name in dict.fromkeys(names)
+        for name in offered_names()
         if (facts := recorded(name))
     ]
 

@@ -15,6 +15,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.compact.thresholds import run_threshold
+from co_tui.context.conversation_text import in_parts
 from co_tui.context.indexed_history import IndexedHistory
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
 from co_tui.context.policy import policy_of
@@ -260,3 +261,36 @@ def test_every_fallback_is_a_setting_of_any_policy() -> None:
         done = prepared("co-cli", asked(wordy(20)), summarise=fails, summary_fallback=fallback)
         assert expected in contents(done.messages)[2]
     assert Settings().summary_fallback == "offline"
+
+
+AS_THE_SEED_WRITES_IT = """## Tool: search_knowledge_base
+
+**Input:**
+{
+  "query": "API authentication methods"
+}
+
+**Output:**
+{
+  "results": [
+    "…"
+  ]
+}"""
+
+
+@pytest.mark.parametrize(
+    "given", ['{"query":"API authentication methods"}', {"query": "API authentication methods"}], ids=["text", "object"]
+)
+def test_inkeep_t5_a_tool_result_in_a_summary_request(given: str | dict[str, Any]) -> None:
+    call = ToolCallPart("search_knowledge_base", given, tool_call_id="1")
+    result = ToolReturnPart("search_knowledge_base", {"results": ["…"]}, tool_call_id="1")
+    assert in_parts([ModelResponse([call]), ModelRequest([result])], 5_000) == [AS_THE_SEED_WRITES_IT]
+
+
+def test_inkeep_t5_text_is_left_as_it_is() -> None:
+    call, result = (
+        ToolCallPart("run", "{not json", tool_call_id="1"),
+        ToolReturnPart("run", '{"a":1}', tool_call_id="1"),
+    )
+    (text,) = in_parts([ModelResponse([call]), ModelRequest([result])], 5_000)
+    assert text == '## Tool: run\n\n**Input:**\n{not json\n\n**Output:**\n{"a":1}'

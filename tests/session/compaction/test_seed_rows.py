@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ToolReturnPart
 
+from co_tui.events import DelegationEnd
 from co_tui.session.session import Session
+from co_tui.session.state.derive import replay
 from co_tui.session.turns.turn import Outcome
+from co_tui.session.turns.unfinished import recovered
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from tests.session.compaction.test_policies import successes, under
 from tests.session.tools.test_agent_files import asks, call
@@ -20,6 +23,7 @@ from tests.session.turns.test_delegations import ended, whole
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
+from tests.support.stores import stored_events
 from tests.support.talks import served_environment, talk, talking
 
 SEEDS = ("co-cli", "inkeep", "copilot", "cowagent")
@@ -28,6 +32,18 @@ AUTOMATIC: list[tuple[str, dict[str, Any]]] = [
     ("cowagent", {"agent_max_context_turns": 4}),
 ]
 PLAN = {"items": [{"content": "read the code", "status": "completed"}, {"content": "mend it", "status": "pending"}]}
+
+REPORTED = """Its tool calls and results:
+
+## Tool: read_file
+
+**Input:**
+{
+  "path": "part.txt"
+}
+
+**Output:**
+"""
 
 
 @pytest.mark.usefixtures("long_answers")
@@ -88,4 +104,12 @@ async def test_t4_what_a_delegate_sees_and_the_main_agent_gets(home: Path, folde
     assert "The part" in sent and ("r-main" in sent) == ("secret of main" in sent) == sees_all
     assert "Report on the part." in whole(requests[-1])
     assert ("secret of the part" in whole(requests[-1])) == sees_all
+    report = next(str(part.content) for part in requests[-1][-1].parts if isinstance(part, ToolReturnPart))
+    assert (REPORTED in report) == sees_all, report
     await ended(environment, session, home)
+    log = stored_events(home, session.id)
+    upto = next(place for place, event in enumerate(log) if isinstance(event.fact, DelegationEnd))
+    killed = str(recovered(replay(log[: upto + 1])))
+    assert "Report on the part." in killed and ("secret of the part" in killed) == sees_all, (
+        "a new process says the same"
+    )

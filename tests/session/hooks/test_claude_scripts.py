@@ -11,6 +11,7 @@ from pydantic_ai.tools import ToolDefinition
 from co_tui.agent.tool_names import TOOLS
 from co_tui.agent.toolkit import HookedCall
 from co_tui.events import ApprovalDecided, DelegationStart, HookRun, SessionError
+from co_tui.paths import locate
 from co_tui.session.approvals.questions import Approval, Unattended
 from co_tui.session.hooks.call_hooks import TURN_ENDED, SessionCallHooks
 from co_tui.session.hooks.session_hooks import SessionHooks
@@ -72,12 +73,16 @@ ROWS = [
     Row("search_memory", {"query": "x"}, "search_memory", {"query": "x"}),
     Row("request_compaction", {}, "request_compaction", {}, works=False),
     Row("ask_user_question", {"questions": [WHY]}, "AskUserQuestion", {}, works=False),
+    Row("transfer_to_agent", {"agent_name": "writer", "message": "m"}, "Agent", {"subagent_type": "writer"}),
     Row("delegate_task", {"agent_name": "self", "task": "t"}, "Task", {"subagent_type": "self", "prompt": "t"}),
 ]
 
 
 @pytest.fixture(autouse=True)
-def files(folder: Path) -> None:
+def files(folder: Path, home: Path) -> None:
+    agents = locate({"CO_TUI_HOME": str(home)}).agents
+    agents.mkdir(parents=True)
+    (agents / "writer.md").write_text("---\nname: writer\n---\nYou write.\n")
     for name in "ab":
         (folder / name).write_text("1\n")
     skill = folder / ".claude" / "skills" / "greet"

@@ -138,6 +138,8 @@ async def test_every_tool_there_is_has_its_rule(folder: Path, home: Path) -> Non
     (folder / "AGENTS.md").write_text("Use tabs.")
     model = Working(("load_capability", {"id": "greet"}))
     environment = working_in(folder, home, model, LET)
+    environment.paths.agents.mkdir(parents=True)
+    (environment.paths.agents / "writer.md").write_text("---\nname: writer\n---\nYou write.\n")
     session = await Session.start(environment, "scripted")
     await session.submit("go")
     known = [

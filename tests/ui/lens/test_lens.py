@@ -84,7 +84,10 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         await until(pilot, lambda: "● balanced" in screen_text(app) and "computing" not in screen_text(app))
         assert screen_text(app).count(f"{usage.current_tokens:,}") == 12, "all but inkeep, which brings a tool"
         assert policy_description("balanced", app.launch.paths)[:40] in why(app), "what the chosen one does"
-        await pilot.press("home", *["down"] * 5, "enter")
+        await pilot.press("home", *["down"] * 4, "m")
+        await until(pilot, lambda: isinstance(app.screen, TextScreen))
+        assert "Where inkeep compacts, by model" in screen_text(app) and "50 %  500,000" in screen_text(app)
+        await pilot.press("escape", "home", *["down"] * 5, "enter")
         await until(pilot, lambda: "under policy off" in screen_text(app))
         assert "p Pin" not in screen_text(app) and "Esc Back to your policy" in screen_text(app)
         await until(pilot, lambda: "to be summarised" not in screen_text(app))
