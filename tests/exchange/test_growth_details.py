@@ -83,6 +83,14 @@ def test_a_reply_that_was_still_being_written_is_completed(store: InMemoryStore,
     assert (again.outcome, again.added) == (Outcome.CONTINUED, 1), "and the completed one is continued as usual"
 
 
+def test_a_call_whose_arguments_were_still_being_written_is_completed(store: InMemoryStore, tmp_path: Path) -> None:
+    whole = claude_row("assistant", [claude_call("a", path="x")], 2, uuid="2", message={"id": "m"})
+    taken = grown(store, tmp_path, [PROMPT, CALLING], [PROMPT, whole, RESULT_A])
+    assert taken.outcome is Outcome.CONTINUED
+    other = claude_row("assistant", [claude_call("a", path="y")], 2, uuid="2", message={"id": "m"})
+    assert brought(store, write_lines(tmp_path / "talk.jsonl", [PROMPT, other])).outcome is Outcome.FORKED
+
+
 def test_a_result_that_came_late_stands_behind_its_call(store: InMemoryStore, tmp_path: Path) -> None:
     before = [PROMPT, CALLING, MORE, RESULT_B, QUEUED]
     assert grown(store, tmp_path, before, [*before, RESULT_A]).outcome is Outcome.CONTINUED

@@ -44,6 +44,8 @@ def files_in(folder: Path) -> list[Path]:
     for parent, folders, names in os.walk(folder):
         if {"session", "message"} <= set(folders):  # a storage of opencode: a session's file finds its pieces
             folders[:] = ["session"]
+        elif {"info", "message"} <= set(folders):  # the same of a version that kept one a project
+            folders[:] = ["info"]
         files = (Path(parent, name) for name in names if name.endswith(_ENDINGS))
         found += [file for file in files if file.is_file() and not file.is_symlink()]
         if len(found) >= MAX_FILES:
@@ -83,6 +85,7 @@ def _opencode(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
     folder = _folder(environ, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
     yield from folder.glob("opencode.db")
     yield from (folder / "storage" / "session").rglob("*.json")
+    yield from folder.glob("project/*/storage/session/info/*.json")  # before 0.6
 
 
 def _llm(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
