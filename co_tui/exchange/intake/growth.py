@@ -8,6 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from co_tui.events import (
     CompactionComplete,
+    DelegationEnd,
+    DelegationStart,
     Event,
     Fact,
     Message,
@@ -69,6 +71,8 @@ def foreign_growth(stored: Sequence[Event], log: Sequence[Event]) -> Growth:
         return Growth(Change.NONE)  # only read differently than by that version
     if not _is_in(here[shared:], there[shared:]):
         return Growth(Change.DIVERGED, shared_seq=last)
+    while 0 < shared < len(here) and _agent(there[shared - 1].event.fact):
+        shared -= 1  # a task is told again as a whole
     added = _added(stored, log, here, there, shared)
     return Growth(
         Change.GREW, _numbered(stored, (*added, *_renamed(stored, log), *log[-1:]), here, there, shared), last
@@ -86,6 +90,10 @@ def _steps(log: Sequence[Event]) -> list[_Step]:
             numbers[event.seq or 0] = len(found)
             found.append(_Step(event, _key(event.fact, numbers)))
     return found
+
+
+def _agent(fact: Fact) -> str:
+    return fact.agent if isinstance(fact, Message) else ""
 
 
 def _is_note(fact: Fact) -> bool:
@@ -113,9 +121,10 @@ def _without_ids(steps: Sequence[_Step]) -> list[_Step]:
 
 
 def _is_in(here: Sequence[_Step], there: Sequence[_Step]) -> bool:
-    """Whether all that is here is there too, in order: the file has only more between it."""
+    """Whether all that is here is there too, in order: the file has only more between it. What was said in tasks may
+    have moved: which call a task belongs to is often known only at its end."""
     rest = iter(there)
-    return all(any(_is_same(step, other) for other in rest) for step in here)
+    return all(any(_is_same(step, other) for other in rest) for step in here if not _agent(step.event.fact))
 
 
 def _is_same(step: _Step, other: _Step) -> bool:
@@ -145,6 +154,8 @@ def _added(
         yield there[shared].event.but(fact=back, seq=0)
     # Reports about the last shared message that came after the import.
     reported = Counter(event.type for event in stored if (event.seq or 0) > last_here and _is_report(event.fact))
+    if shared < len(here):  # a task begins again
+        del reported[DelegationStart.TYPE]
     for event in log:
         if (event.seq or 0) <= last_there or not (_is_report(event.fact) or isinstance(event.fact, CONVERSATION)):
             continue
@@ -155,7 +166,7 @@ def _added(
 
 
 def _is_report(fact: Fact) -> bool:
-    return isinstance(fact, UsageInfo) or _is_note(fact)
+    return isinstance(fact, UsageInfo | DelegationStart | DelegationEnd) or _is_note(fact)
 
 
 def _history(steps: Sequence[_Step]) -> list[Ref]:
@@ -164,7 +175,7 @@ def _history(steps: Sequence[_Step]) -> list[Ref]:
     for step in steps:
         match fact := step.event.fact:
             case Message():
-                refs.append((step.seq, 0))
+                refs += [] if fact.agent else [(step.seq, 0)]
             case CompactionComplete():
                 gone = set(fact.replaced)
                 place = next((number for number, ref in enumerate(refs) if ref in gone), len(refs))

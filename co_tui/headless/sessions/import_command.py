@@ -190,7 +190,8 @@ def _as_json(session: ImportedSession, taken: TakenIn) -> dict[str, Any]:
         "session_id": taken.session_id,
         "source": session.source,
         "title": session.title,
-        "messages": len(session.messages),
+        "messages": session.message_count,
+        **({"delegations": count} if (count := session.delegation_count) else {}),
         "skipped": session.skipped,
         "left_out": dict(session.left_out),
         "imported": taken.outcome in (Outcome.NEW, Outcome.FORKED),
@@ -206,8 +207,9 @@ def _line(session: ImportedSession, taken: TakenIn) -> str:
     left_out = ", ".join(f"{count:,} {kind}" for kind, count in session.left_out.items())
     left_out = f"left out: {left_out}" if left_out else ""
     restored = "restored from the trash" if taken.restored else ""
-    messages = counted(len(session.messages), "message")
-    notes = ", ".join(filter(None, (messages, skipped, _outcome_text(taken), restored, left_out)))
+    messages = counted(session.message_count, "message")
+    delegations = counted(count, "delegation") if (count := session.delegation_count) else ""
+    notes = ", ".join(filter(None, (messages, delegations, skipped, _outcome_text(taken), restored, left_out)))
     return inert(f"{taken.session_id}  {one_line(session.title, TITLE_CHARS) or '(no prompt)'}  ({notes})")
 
 
