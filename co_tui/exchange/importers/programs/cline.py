@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.image_blocks import images_in
+from co_tui.exchange.file_blocks import files_in
 from co_tui.exchange.importers import anthropic_blocks
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value
@@ -233,7 +233,7 @@ def _say_in_task(builder: SessionBuilder, message: Record) -> None:
         ]
         _say(builder, {**message, "content": own})
         return
-    time, images = read_time(message.get("ts")), images_in(blocks)
+    time, images = read_time(message.get("ts")), files_in(blocks)
     found = [Result("", each.text, each.tool) for each in results]
     builder.results([*found[:-1], found[-1]._replace(images=images)], time)
     builder.prompt("\n\n".join(filter(None, (user_words_in(each.text) for each in results))), time)

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_ai.messages import FilePart, ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.image_blocks import image_of, images_in
+from co_tui.exchange.file_blocks import file_of, files_in
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
@@ -173,7 +173,7 @@ def _call(call: Record) -> ToolCallPart:
 
 def _result(call: Record) -> Result:
     failed = call.get("status") in ("error", "cancelled")
-    images = images_in(_inside(call["result"]))
+    images = files_in(_inside(call["result"]))
     return Result(text(call.get("id")), _returned(call["result"]), text(call.get("name")), failed, images)
 
 
@@ -241,12 +241,12 @@ def _answer(part: Record) -> Result:
     response = answer.get("response")
     failed = isinstance(response, dict) and "error" in response and "output" not in response
     returned = _returned([part])
-    return Result(text(answer.get("id")), returned, text(answer.get("name")), failed, images_in(_inside([part])))
+    return Result(text(answer.get("id")), returned, text(answer.get("name")), failed, files_in(_inside([part])))
 
 
 def _block(part: Any) -> Any:
     """A part as a block that names its kind, where it has no text and no image."""
-    if not isinstance(part, dict) or "text" in part or image_of(part) is not None:
+    if not isinstance(part, dict) or "text" in part or file_of(part) is not None:
         return part
     held = part.get("inlineData") or part.get("fileData")
     if isinstance(held, dict):
@@ -261,7 +261,7 @@ def _model_parts(builder: SessionBuilder, parts: list[Any]) -> None:
             found.append(_call(call))
         elif said := text(part.get("text")):
             found.append(ThinkingPart(said) if part.get("thought") is True else TextPart(said))
-        elif (image := image_of(part)) is not None:
+        elif (image := file_of(part)) is not None:
             found.append(FilePart(image))
         elif "text" not in part:
             builder.leave_out(OTHER_PARTS)

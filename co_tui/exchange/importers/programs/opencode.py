@@ -13,7 +13,7 @@ from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, Tool
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.storable import storable
-from co_tui.exchange.image_blocks import image_of, images_in
+from co_tui.exchange.file_blocks import file_of, files_in
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
 from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value
@@ -257,13 +257,13 @@ def _count_left_out(builder: SessionBuilder, parts: list[Record], *carried: str)
 def _prompt(builder: SessionBuilder, message: StoredMessage) -> None:
     _count_left_out(builder, message.parts, "text", "file", "subtask")
     files = [part for part in message.parts if part.get("type") == "file"]
-    others = [text(part.get("filename") or part.get("url")) for part in files if image_of(part) is None]
-    if inside := sum(text(part.get("url")).startswith("data:") for part in files if image_of(part) is None):
+    others = [text(part.get("filename") or part.get("url")) for part in files if file_of(part) is None]
+    if inside := sum(text(part.get("url")).startswith("data:") for part in files if file_of(part) is None):
         builder.leave_out("attached files", inside)
     asked = (text(part.get("prompt")) for part in message.parts if part.get("type") == "subtask")
     said = "\n".join(filter(None, (_texts(message.parts), *asked))) or _told_body(message.info)
     prompt = "\n".join(filter(None, (said, *(f"[file: {one_line(name, NAME_CHARS)}]" for name in others))))
-    builder.prompt(prompt, _created(message.info), images=images_in(files))
+    builder.prompt(prompt, _created(message.info), images=files_in(files))
 
 
 def _told_body(info: Record) -> str:
@@ -331,7 +331,7 @@ def _answer(builder: SessionBuilder, part: Record) -> None:
     content = readable(state.get("error") if failed else state.get("output"))
     times = state.get("time")
     time = read_time(times.get("end")) if isinstance(times, dict) else None
-    images = images_in(objects(state.get("attachments")))
+    images = files_in(objects(state.get("attachments")))
     builder.results([Result(text(part.get("callID")), content, text(part.get("tool")), failed, images)], time)
 
 
