@@ -23,6 +23,7 @@ _PARAMETER: Final = re.compile(r"\s*<([a-z_]{1,40})>")
 _LONG: Final = ("content", "diff", "arguments", "args", "result")
 """Parameters whose value may hold tags: their end is the last one."""
 _RESULT: Final = re.compile(rf"^\[({_TOOLS})(?: [^\n]{{1,2000}})?\] Result:[ \t]*", re.MULTILINE)
+_MOST_MISSING: Final = 50
 _BY_USER: Final = re.compile(r"<(feedback|user_message|answer)>")
 
 
@@ -33,7 +34,9 @@ class WrittenResult(NamedTuple):
     text: str
 
 
-class _Tagged(NamedTuple):
+class Tagged(NamedTuple):
+    """A piece of a text between two tags, which are inside of `start` and `end`."""
+
     name: str
     body: str
     start: int
@@ -43,7 +46,7 @@ class _Tagged(NamedTuple):
 def parts_of_text(said: str) -> Iterator[ModelResponsePart]:
     """The words of a reply and the calls in them, in order; a call that is not complete stays text."""
     end = 0
-    for call in _tagged(said, _CALL):
+    for call in tagged(said, _CALL):
         yield from words(said[end : call.start].strip())
         yield ToolCallPart(call.name, _parameters(call.body), "")
         end = call.end
@@ -51,7 +54,7 @@ def parts_of_text(said: str) -> Iterator[ModelResponsePart]:
 
 
 def has_calls(said: str) -> bool:
-    return next(_tagged(said, _CALL), None) is not None
+    return next(tagged(said, _CALL), None) is not None
 
 
 def results_in(said: str) -> list[WrittenResult]:
@@ -64,15 +67,18 @@ def results_in(said: str) -> list[WrittenResult]:
 
 def user_words_in(said: str) -> str:
     """What the user answered or said next to a result."""
-    return "\n\n".join(found.body.strip() for found in _tagged(said, _BY_USER))
+    return "\n\n".join(found.body.strip() for found in tagged(said, _BY_USER))
 
 
-def _tagged(said: str, opening: re.Pattern[str]) -> Iterator[_Tagged]:
-    """What is between such a tag and the next that closes it. Each closing tag that is missing is searched for once."""
+def tagged(said: str, opening: re.Pattern[str]) -> Iterator[Tagged]:
+    """What is between such a tag and the next that closes it. Each closing tag that is missing is searched for once,
+    and only a few of them."""
     end = 0
     missing: set[str] = set()
     for opened in opening.finditer(said):
         name, closing = opened[1], f"</{opened[1]}>"
+        if len(missing) > _MOST_MISSING:
+            return
         if opened.start() < end or name in missing:
             continue
         close = said.find(closing, opened.end())
@@ -80,7 +86,7 @@ def _tagged(said: str, opening: re.Pattern[str]) -> Iterator[_Tagged]:
             missing.add(name)
             continue
         end = close + len(closing)
-        yield _Tagged(name, said[opened.end() : close], opened.start(), end)
+        yield Tagged(name, said[opened.end() : close], opened.start(), end)
 
 
 def _parameters(body: str) -> dict[str, str]:
