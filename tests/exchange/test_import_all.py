@@ -11,7 +11,7 @@ from tests.support.foreign import claude_row, codex_row, codex_said, write_lines
 from tests.support.here import Here
 from tests.support.stores import listed
 
-NOTHING = {"new": 0, "grown": 0, "forks": 0, "known": 0, "refused": 0}
+NOTHING = {"new": 0, "grown": 0, "forks": 0, "known": 0, "refused": 0, "better": 0}
 
 
 @pytest.fixture

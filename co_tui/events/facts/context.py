@@ -412,7 +412,10 @@ class Rewind(Logged):
     to_seq: int
     history: tuple[Ref, ...]
     by: str = ""
-    """`import` if what followed was still being written when it was imported; empty if the user rewound."""
+    """`import` if what followed was still being written when it was imported, or is read again; empty if the user
+    rewound."""
+    messages_again: int = 0
+    """How many messages an import has again after it; they count once."""
 
     def timeline_text(self) -> str:
         return f"rewound · {len(self.history):,} in context"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
@@ -27,6 +27,9 @@ from co_tui.events.facts.agents import DELEGATION_SEPARATOR
 from co_tui.events.facts.life import IMPORTED_FROM
 from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.importers.imported import written
+
+READER_VERSION: Final = 1
+"""Of all readers. Raise it when one of them reads better: what older ones imported can then be read again."""
 
 
 class Said(NamedTuple):
@@ -123,7 +126,8 @@ def log_of(
                 log.go_back(item)
             case Delegated():
                 log.delegate(item)
-    log.add(max(item.time for item in items), SessionEnd(reason=f"{IMPORTED_FROM} {source}", **place))
+    end = SessionEnd(reason=f"{IMPORTED_FROM} {source}", reader=READER_VERSION, **place)
+    log.add(max(item.time for item in items), end)
     return tuple(log.events)
 
 
