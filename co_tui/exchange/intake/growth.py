@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from co_tui.events import (
     CompactionComplete,
@@ -19,10 +19,9 @@ from co_tui.events import (
     SessionRename,
     UsageInfo,
 )
+from co_tui.events.facts.context import BY_IMPORT
 from co_tui.exchange.importers.message_identity import identity, is_begun_in
 from co_tui.store.sync.branches import CONVERSATION, renumbered
-
-BY_IMPORT: Final = "import"
 
 
 class Change(Enum):
