@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from co_tui.events import DelegationStart, Message
+from co_tui.events import DelegationStart, Message, Rewind
 from co_tui.exchange.importers import ImportedSession, ImportRefused, load
 from co_tui.exchange.importers.default_folders import files_in, files_of
 from co_tui.exchange.intake.take_in import Outcome, take_in
@@ -117,17 +117,23 @@ def test_an_agent_without_its_session_is_a_session(tmp_path: Path) -> None:
 def test_agents_that_grow_continue_the_session(tmp_path: Path) -> None:
     """One that said more, and one that came later; the history is that of the file at the end."""
     store = InMemoryStore()
+    half = claude_row("assistant", "Both", 22, uuid="5", message={"id": "m2"})
     steps: list[Callable[[], Path]] = [
         lambda: project(tmp_path, "next to it", ASKED),
         lambda: project(tmp_path, "next to it", ASKED, aa=FIRST[:2]),
         lambda: project(tmp_path, "next to it", [*ASKED, *ANSWERED[:1]], aa=FIRST, bb=SECOND[:1]),
+        lambda: project(tmp_path, "next to it", [*ASKED, *ANSWERED[:2], half], aa=FIRST, bb=SECOND, cc=NESTED),
         lambda: project(tmp_path, "next to it", [*ASKED, *ANSWERED], aa=FIRST, bb=SECOND, cc=NESTED),
     ]
     outcomes = [take_in(store, load(step())[0]).outcome for step in steps]
-    assert outcomes == [Outcome.NEW, *[Outcome.CONTINUED] * 3]
+    assert outcomes == [Outcome.NEW, *[Outcome.CONTINUED] * 4]
     (whole,) = load(tmp_path / ".claude/projects/-work/s-1.jsonl")
     with store.reading() as reading:
-        now, once = replay(reading.events(whole.session_id)), replay(whole.log)
+        log = list(reading.events(whole.session_id))
+    now, once = replay(log), replay(whole.log)
+    in_tasks = {event.seq for event in log if isinstance(event.fact, Message) and event.fact.agent}
+    rewinds = [event.fact for event in log if isinstance(event.fact, Rewind)]
+    assert rewinds and not any(seq in in_tasks for rewind in rewinds for seq, _ in rewind.history)
     assert [entry.message for entry in now.history] == [entry.message for entry in once.history]
     assert {agent: len(task.history) for agent, task in now.delegations.items()} == {
         agent: len(task.history) for agent, task in once.delegations.items()

@@ -14,7 +14,8 @@ _NAME: Final = re.compile(r"agent-[\w-]{1,80}\.jsonl")
 _OWN: Final = re.compile(r"a?(?:compact|prompt_suggestion|side_question)-")
 """How the ids of agents begin that the program asks for itself; they get a copy of the whole conversation."""
 MAX_AGENTS: Final = 2_000
-"""Per session."""
+MAX_AGENTS_BYTES: Final = 500_000_000
+"""Per session; what is beyond is counted as damaged."""
 
 
 class Agent(NamedTuple):
@@ -39,10 +40,12 @@ class Agent(NamedTuple):
 def agents_of(session: Path) -> Iterator[Agent]:
     """The agents of the session in this file."""
     files = [*_in_folder(session.with_suffix("")), *_next_to(session)]
+    left_bytes = MAX_AGENTS_BYTES
     for file in files[:MAX_AGENTS]:
         id = file.stem.removeprefix("agent-")
         is_own = bool(_OWN.match(id))
-        rows, skipped = ([], 0) if is_own else _rows_of(file)
+        left_bytes -= 0 if is_own else file.stat().st_size
+        rows, skipped = ([], 0) if is_own else _rows_of(file) if left_bytes >= 0 else ([], 1)
         about = read_value(file.with_name(f"{file.stem}.meta.json"))
         described: Record = about if isinstance(about, dict) else {}
         yield Agent(id, _text(described, "agentType"), _text(described, "toolUseId"), rows, skipped, is_own)
