@@ -50,7 +50,7 @@ def test_a_dry_run_counts_by_program_and_writes_nothing(here: Here, user_home: P
     rows = [codex_row("session_meta", id="t"), codex_said("user", "hi", 1), codex_said("assistant", "ho", 2)]
     write_lines(rollout, rows)
     plan = here("import", "--all", "--dry-run")
-    assert plan.out.splitlines()[-1].split() == ["codex", "1", "1", "0", "1", "0", "0", "0"]
+    assert plan.out.splitlines()[-1].split() == ["codex", "1", "1", "0", "1", "0", "0", "0", "0"]
     assert "dry run" in plan.err and len(listed(here.home)) == 1
     (row,) = here("import", str(rollout), "--dry-run", "--json").objects
     assert (row["program"], row["grown"]) == (None, 1)
