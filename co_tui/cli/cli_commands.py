@@ -320,6 +320,7 @@ COMMANDS: Final = (
             ),
             _flag("--permissions", "with --from claude-code: import approval rules instead of sessions"),
             _flag("--all", "import the sessions of all programs on this machine"),
+            _flag("--again", "also read again what an older version imported; all programs, unless files are named"),
             _flag("--dry-run", "list what would be imported, and import nothing"),
             _JSON,
         ),

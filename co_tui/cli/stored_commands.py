@@ -152,7 +152,8 @@ def _import(call: CommandCall) -> int:
     silence_libraries(environ)
     from co_tui.headless.sessions.import_command import ImportOptions, import_sessions
 
-    what = ImportOptions(options.files, options.program, options.all, options.dry_run, options.json)
+    is_all = options.all or (options.again and not options.files and not options.program)
+    what = ImportOptions(options.files, options.program, is_all, options.dry_run, options.json, options.again)
     return import_sessions(context, what, environ, Path.home())
 
 
@@ -172,11 +173,11 @@ def _wrong_import(options: "Options") -> str:
     """Why these options of `import` exclude each other; empty when they do."""
     if options.permissions and (options.program != "claude-code" or options.files or options.all):
         return "--permissions works only with --from claude-code."
-    if options.permissions and options.dry_run:
-        return "--dry-run works with sessions, not with --permissions."
+    if options.permissions and (options.dry_run or options.again):
+        return f"{'--dry-run' if options.dry_run else '--again'} works with sessions, not with --permissions."
     if options.all and (options.files or options.program):
         return "--all takes no files and no --from."
-    if not options.files and not options.program and not options.all:
+    if not options.files and not options.program and not options.all and not options.again:
         return "Name files to import, a program with --from, or --all for all programs on this machine."
     return ""
 

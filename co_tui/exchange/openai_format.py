@@ -24,7 +24,7 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.content import content_text, prompt_text
 from co_tui.events.storable import storable
-from co_tui.exchange.image_blocks import address_of, image_of, images_in
+from co_tui.exchange.file_blocks import address_of, file_of, files_in
 from co_tui.inert import one_line
 
 T = TypeVar("T")
@@ -97,7 +97,7 @@ def to_message(chat: dict[str, Any]) -> ModelMessage:
     """One chat message. Raises ValueError for an unknown role."""
     role = _expected(dict, chat, "a message")["role"]
     text = _text(chat.get("content"))
-    images = images_in(content) if isinstance(content := chat.get("content"), list) else ()
+    images = files_in(content) if isinstance(content := chat.get("content"), list) else ()
     match role:
         case "system" | "developer":
             return ModelRequest(parts=[SystemPromptPart(text, timestamp=_LONG_AGO)], timestamp=_LONG_AGO)
@@ -222,7 +222,7 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list | tuple):
-        return "\n".join(_item_text(item) for item in content if image_of(item) is None)
+        return "\n".join(_item_text(item) for item in content if file_of(item) is None)
     return content_text(content)
 
 

@@ -10,6 +10,7 @@ from co_tui.events import (
     ModeChange,
     ModelChange,
     PolicyChange,
+    Rewind,
     SessionEnd,
     SessionFork,
     SessionPinned,
@@ -63,8 +64,8 @@ class SessionCounters:
             case SessionRename():
                 self.title = fact.title
                 self._add_extra_cost(fact.cost)
-            case Message():
-                self._count_message(fact)
+            case Message() | Rewind():
+                self._count_messages(fact)
             case UsageInfo():
                 self.cost += fact.cost or 0.0
                 if not fact.agent:  # a delegation's context is not the session's
@@ -82,7 +83,10 @@ class SessionCounters:
             case _:
                 pass
 
-    def _count_message(self, fact: Message) -> None:
+    def _count_messages(self, fact: Message | Rewind) -> None:
+        if isinstance(fact, Rewind):
+            self.messages -= fact.messages_again
+            return
         self.messages += 1
         self.turns = max(self.turns, fact.turn)
         if not self.title and (prompt := prompt_of(fact.message)) is not None:

@@ -83,6 +83,14 @@ def test_a_reply_that_was_still_being_written_is_completed(store: InMemoryStore,
     assert (again.outcome, again.added) == (Outcome.CONTINUED, 1), "and the completed one is continued as usual"
 
 
+def test_a_call_whose_arguments_were_still_being_written_is_completed(store: InMemoryStore, tmp_path: Path) -> None:
+    whole = claude_row("assistant", [claude_call("a", path="x")], 2, uuid="2", message={"id": "m"})
+    taken = grown(store, tmp_path, [PROMPT, CALLING], [PROMPT, whole, RESULT_A])
+    assert taken.outcome is Outcome.CONTINUED
+    other = claude_row("assistant", [claude_call("a", path="y")], 2, uuid="2", message={"id": "m"})
+    assert brought(store, write_lines(tmp_path / "talk.jsonl", [PROMPT, other])).outcome is Outcome.FORKED
+
+
 def test_a_result_that_came_late_stands_behind_its_call(store: InMemoryStore, tmp_path: Path) -> None:
     before = [PROMPT, CALLING, MORE, RESULT_B, QUEUED]
     assert grown(store, tmp_path, before, [*before, RESULT_A]).outcome is Outcome.CONTINUED
@@ -174,10 +182,13 @@ def test_clearing_or_rewinding_here_counts_as_going_on(store: InMemoryStore, tmp
 
 def test_a_session_imported_without_ids_is_continued_or_left_alone(store: InMemoryStore, tmp_path: Path) -> None:
     def without_ids(event: Event) -> Event:
-        fact = event.fact
-        return (
-            event.but(fact=fact.but(message={**fact.message, "metadata": None})) if isinstance(fact, Message) else event
-        )
+        match fact := event.fact:
+            case Message():
+                return event.but(fact=fact.but(message={**fact.message, "metadata": None}))
+            case SessionEnd():  # such a version kept no number of its own either
+                return event.but(fact=fact.but(reader=0))
+            case _:
+                return event
 
     file = write_lines(tmp_path / "talk.jsonl", [PROMPT, CALLING])
     (old,) = load(file)

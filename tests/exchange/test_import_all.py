@@ -11,7 +11,7 @@ from tests.support.foreign import claude_row, codex_row, codex_said, write_lines
 from tests.support.here import Here
 from tests.support.stores import listed
 
-NOTHING = {"new": 0, "grown": 0, "forks": 0, "known": 0, "refused": 0}
+NOTHING = {"new": 0, "grown": 0, "forks": 0, "known": 0, "refused": 0, "better": 0}
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_dry_run_counts_by_program_and_writes_nothing(here: Here, user_home: P
     rows = [codex_row("session_meta", id="t"), codex_said("user", "hi", 1), codex_said("assistant", "ho", 2)]
     write_lines(rollout, rows)
     plan = here("import", "--all", "--dry-run")
-    assert plan.out.splitlines()[-1].split() == ["codex", "1", "1", "0", "1", "0", "0", "0"]
+    assert plan.out.splitlines()[-1].split() == ["codex", "1", "1", "0", "1", "0", "0", "0", "0"]
     assert "dry run" in plan.err and len(listed(here.home)) == 1
     (row,) = here("import", str(rollout), "--dry-run", "--json").objects
     assert (row["program"], row["grown"]) == (None, 1)

@@ -99,7 +99,8 @@ def cline(rows: list[Row]) -> Kinds:
         if message.get("isSummary"):
             yield "compactions"
         elif message["role"] == "assistant":
-            yield from (_BLOCKS[block["type"]] for block in blocks)
+            is_call = "</read_file>" in blocks[0].get("text", "")
+            yield from ["tool calls"] if is_call else (_BLOCKS[block["type"]] for block in blocks)
         else:
             yield from _cline_prompt(message, blocks)
 
@@ -111,7 +112,7 @@ def _cline_prompt(message: Row, blocks: list[Row]) -> Kinds:
     yield from _images(blocks)
     if len(words) > len(environment):
         is_summary = message.get("metadata", {}).get("kind") == "compaction_summary"
-        yield "notes" if is_summary or "] Result:" in words[0] else "prompts"
+        yield "notes" if is_summary else "results" if "] Result:" in words[0] else "prompts"
 
 
 def claude_ai(rows: list[Row]) -> Kinds:

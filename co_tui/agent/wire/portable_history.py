@@ -44,6 +44,9 @@ LONGEST_NAME: Final = 64
 CHAT_FIELDS: Final = frozenset({"content", "reasoning", "reasoning_content"})
 """Fields in which OpenAI-compatible servers send thoughts; the library uses them as the thought's id."""
 
+_READ_DOCUMENTS: Final = ("anthropic", "google", "bedrock")
+_OPENAI: Final = "://api.openai.com"
+
 OPENING: Final = ModelRequest(parts=[UserPromptPart("[earlier messages are left out]")])
 """Comes before a reply that would be the first message, such as a pinned one: some providers refuse that."""
 
@@ -161,15 +164,34 @@ def _request(message: ModelRequest, model: Model, calls: _CallIds) -> ModelReque
 def _request_part(part: ModelRequestPart, model: Model, calls: _CallIds) -> ModelRequestPart:
     match part:
         case ToolReturnPart() | RetryPromptPart():
-            return replace(part, **_named(part.tool_name, calls.of_return(part.tool_call_id)))
+            part = replace(part, **_named(part.tool_name, calls.of_return(part.tool_call_id)))
+            if isinstance(part, ToolReturnPart) and any(_is_document(file) for file in part.files):
+                content: Any = part.content_items()
+                reachable: Any = [_reachable(item, model) for item in content]
+                part = replace(part, content=reachable)
+            return part
         case UserPromptPart(content=content) if not isinstance(content, str):
             return replace(part, content=[_reachable(item, model) for item in content])
         case _:
             return part
 
 
+def _is_document(item: Any) -> bool:
+    return isinstance(item, BinaryContent) and item.is_document
+
+
+def _takes_documents(model: Model) -> bool:
+    """Only where it is known: a request with one fails elsewhere, and so would each that follows it."""
+    if not model.profile.get("supports_document_input", True):
+        return False
+    is_openai = model.system == "openai" and _OPENAI in (_address(model) or "")
+    return is_openai or model.system.startswith(_READ_DOCUMENTS)
+
+
 def _reachable(item: UserContent, model: Model) -> UserContent:
-    """Replace by a note what the model cannot get: files uploaded to another provider, and unsupported images."""
+    """Replace by a note what the model cannot get: files uploaded to another provider, and unsupported files."""
+    if isinstance(item, BinaryContent) and item.is_document and not _takes_documents(model):
+        return not_sent(item)
     if isinstance(item, BinaryContent) and item.is_image and not model.profile.get("supports_image_input", True):
         return not_sent(item)
     if isinstance(item, UploadedFile) and item.provider_name != model.system:

@@ -54,5 +54,6 @@ def _without(message: ModelMessage, is_refused: Callable[[BinaryContent], bool])
 
 
 def not_sent(image: BinaryContent) -> str:
-    """The note that replaces an image."""
-    return f"[an image ({image.media_type}, {len(image.data):,} bytes), not sent: this model does not take it]"
+    """The note that replaces an image or a document."""
+    kind = "an image" if image.is_image else "a document"
+    return f"[{kind} ({image.media_type}, {len(image.data):,} bytes), not sent: this model does not take it]"

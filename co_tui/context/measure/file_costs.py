@@ -27,6 +27,8 @@ AUDIO_BYTES_PER_S: Final = 16_000
 """At 128 kbit/s."""
 VIDEO_BYTES_PER_S: Final = 250_000
 
+_READ_DOCUMENTS: Final = ("anthropic", "google", "bedrock", "openai")
+"""Providers that get documents; others get the text instead."""
 _PAGE = re.compile(rb"/Type\s*/Page\b")
 _TEXT_TYPES = re.compile(r"text/|application/(?:json|xml|yaml|x-yaml|toml|javascript|sql)\b|.*\+(?:json|xml)$")
 
@@ -50,7 +52,8 @@ def file_tokens(file: BinaryContent, provider: str = "") -> int:
         case "video":
             return ceil(VIDEO_TOKENS_PER_S * len(file.data) / VIDEO_BYTES_PER_S)
         case _:
-            return _pages(file.data) * _page_tokens(provider)
+            is_read = not provider or provider.startswith(_READ_DOCUMENTS)
+            return _pages(file.data) * _page_tokens(provider) if is_read else NOT_SENT_TOKENS
 
 
 def url_tokens(file: FileUrl | UploadedFile, provider: str = "") -> int:

@@ -1,5 +1,7 @@
 """What the model sees: how full the context is, and how it was compacted, restored or pinned."""
 
+from typing import Final
+
 from co_tui.events.facts.base import NOTHING, Announced, Json, Logged, Occurrence, Ref
 from co_tui.events.model_names import model_name, short_name
 from co_tui.events.stored_messages import REPLACES, replacing_texts
@@ -406,13 +408,19 @@ class Clear(Logged):
         return ExportEntry(f"Context cleared: {counted(self.messages_removed, 'message')} removed")
 
 
+BY_IMPORT: Final = "import"
+
+
 class Rewind(Logged):
     TYPE = "session.rewind"
     ENTRY = EntryStyle("↶", EntryKind.CONTEXT)
     to_seq: int
     history: tuple[Ref, ...]
     by: str = ""
-    """`import` if what followed was still being written when it was imported; empty if the user rewound."""
+    """`BY_IMPORT` if what followed was still being written when it was imported, or is read again; empty if the user
+    rewound."""
+    messages_again: int = 0
+    """How many messages an import has again after it; they count once."""
 
     def timeline_text(self) -> str:
         return f"rewound · {len(self.history):,} in context"

@@ -142,6 +142,8 @@ class SessionEnd(SessionOrigin):
     TYPE = "session.end"
     ENTRY = EntryStyle("◌", EntryKind.SESSION, EntryWeight.LIGHT, is_quiet=True)
     reason: str = ""
+    reader: int = 0
+    """Which version of the reader imported what comes before; 0 if it was not imported, or by one that kept none."""
 
     @property
     def program(self) -> str:

@@ -12,6 +12,7 @@ from co_tui.events import (
     Json,
     Message,
     PlanChanged,
+    Rewind,
     SessionFork,
     SessionInterrupted,
     SessionRename,
@@ -19,6 +20,7 @@ from co_tui.events import (
     SessionStart,
     UsageInfo,
 )
+from co_tui.events.facts.context import BY_IMPORT
 from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, images_in
 from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces, prompt_of, title_of
@@ -164,7 +166,10 @@ class _StoryBuilder:
             story.session_id = event.session_id
             story.began = story.began or event.timestamp
             story.ended = event.timestamp
-            self._add_event(event)
+            if isinstance(event.fact, Rewind) and event.fact.by == BY_IMPORT:
+                self._drop_replaced(event.fact.to_seq)
+            else:
+                self._add_event(event)
         entries = (entry for entry in story.entries if not (isinstance(entry, ToolUse) and entry.is_shown_elsewhere))
         story.entries = list(entries)
         return story
@@ -192,6 +197,12 @@ class _StoryBuilder:
             if happened.is_compaction:
                 story.compactions += 1
                 story.compacted_after.append(len(story.measured))
+
+    def _drop_replaced(self, to_seq: int) -> None:
+        """What an import reads again counts as it was read last."""
+        entries = self._story.entries
+        self._story.entries = [each for each in entries if isinstance(each, ExportedEvent) or each.seq <= to_seq]
+        self._plan = None
 
     def _add_exported_event(self, happened: ExportedEvent) -> None:
         """Add an entry; the plan has one in a turn, which is its last."""

@@ -8,8 +8,9 @@ from pydantic_ai.messages import FilePart, ModelResponsePart, TextPart, Thinking
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.storable import dump
-from co_tui.exchange.image_blocks import image_of
+from co_tui.exchange.file_blocks import file_of
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
+from co_tui.exchange.importers.citations import sources
 from co_tui.exchange.importers.foreign_files import Record
 from co_tui.exchange.importers.foreign_values import (
     HIDDEN_THINKING,
@@ -52,7 +53,10 @@ def reply(
     for number, step in enumerate(steps, 1):
         is_last = number == len(steps)
         builder.reply(
-            [part for block in step if not is_result(block) for part in _parts(builder, block)],
+            [
+                *(part for block in step if not is_result(block) for part in _parts(builder, block)),
+                *sources(each for block in step for each in objects(block.get("citations"))),
+            ],
             time,
             model=model,
             usage=usage if is_last else NO_USAGE,
@@ -99,8 +103,8 @@ def _parts(builder: SessionBuilder, block: Record) -> Iterator[ModelResponsePart
         yield ToolCallPart(
             text(block.get("name")) or "tool", given if isinstance(given, dict | str) else {}, text(block.get("id"))
         )
-    elif (image := image_of(block)) is not None:
-        yield FilePart(image)
+    elif (file := file_of(block)) is not None:
+        yield FilePart(file)
     else:
         builder.leave_out(OTHER_PARTS)
 

@@ -27,7 +27,7 @@ RATIO_FROM_BYTES: Final = 1_000_000
 _ENCRYPTED: Final = 1
 _METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _CONVERSATIONS: Final = re.compile(r"conversations(-\d{1,6})?\.json")
-_IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".dat")
+_IMAGES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".dat", ".pdf")
 _SHORTEST_NAME: Final = 8
 """Of an image: a shorter beginning would fit any of them."""
 _DAMAGE: Final = (

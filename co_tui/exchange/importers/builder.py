@@ -22,7 +22,7 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.events.stored_messages import COMMAND, NOTE, SLASH, file_label, title_of
 from co_tui.exchange.importers.foreign_values import Content
 from co_tui.exchange.importers.imported import ImportedSession
-from co_tui.exchange.importers.imported_log import Compacted, Item, Said, WentBack, log_of
+from co_tui.exchange.importers.imported_log import Compacted, Delegated, Item, Said, WentBack, log_of
 from co_tui.exchange.importers.message_identity import with_foreign_id
 
 NO_USAGE = RequestUsage()
@@ -58,6 +58,8 @@ class _Reply:
 
     said: Said
     open: list[_Call] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
+    """The ids of all its calls, as they are here."""
     answers: list[Said] = field(default_factory=list)
 
 
@@ -76,6 +78,8 @@ class SessionBuilder:
         self._ends: dict[str, int] = {}
         self._named_again = 0
         self._open: dict[str, list[_Call]] = {}
+        self._calls: dict[str, _Call] = {}
+        self._delegated: list[Delegated] = []
         self._ids: dict[str, int] = {}
         self._reply: _Reply | None = None
         self._reply_id = ""
@@ -91,6 +95,12 @@ class SessionBuilder:
     @property
     def empty(self) -> bool:
         return not self._items
+
+    @property
+    def started(self) -> datetime:
+        """When the first thing was said; before that, the time of the file."""
+        first = self._items[0] if self._items else None
+        return self._time if first is None else first.said.time if isinstance(first, _Reply) else first.time
 
     def start(self, time: datetime | None) -> None:
         """When the session began, for what has no time of its own."""
@@ -221,6 +231,15 @@ class SessionBuilder:
             else:
                 self._add(said)
 
+    def delegate(self, call_id: str, agent: str, name: str, other: "SessionBuilder") -> None:
+        """What another agent did for the call of this id; without one it comes where it began."""
+        call = self._calls.get(call_id)
+        self.left_out.update(other.left_out)
+        self.skipped += other.skipped
+        if not other.empty:
+            made = Delegated(agent, name, other._first_prompt, call.id if call else "", tuple(other._flat()))
+            self._delegated.append(made)
+
     def compacted(
         self,
         summary: str,
@@ -282,17 +301,22 @@ class SessionBuilder:
         """All items with the results behind their replies, and the places that others name counted again."""
         flat: list[Item] = []
         starts: list[int] = []
+        loose = sorted((each for each in self._delegated if not each.call_id), key=_began)
+        by_call = {each.call_id: each for each in self._delegated if each.call_id}
         for item in self._items:
+            said = item.said if isinstance(item, _Reply) else item
+            while loose and isinstance(said, Said) and _began(loose[0]) < said.time:
+                flat.append(loose.pop(0))
             starts.append(len(flat))
             if isinstance(item, _Reply):
-                flat += [item.said, *item.answers]
+                flat += [item.said, *(by_call[call] for call in item.calls if call in by_call), *item.answers]
             elif isinstance(item, Compacted) and item.kept_from is not None:
                 flat.append(item._replace(kept_from=starts[min(item.kept_from, len(starts) - 1)]))
             elif isinstance(item, WentBack):
                 flat.append(item._replace(before=starts[item.before]))
             else:
                 flat.append(item)
-        return flat
+        return [*flat, *loose]
 
     def _add(self, item: _Reply | Item) -> None:
         if isinstance(item, _Reply):
@@ -324,7 +348,9 @@ class SessionBuilder:
         given = part.tool_call_id
         call = _Call(given, self._new_id(given), part.tool_name, reply)
         reply.open.append(call)
+        reply.calls.append(call.id)
         if given:
+            self._calls.setdefault(given, call)
             self._open.setdefault(given, []).append(call)
         return replace(part, tool_call_id=call.id)
 
@@ -353,6 +379,10 @@ class SessionBuilder:
         if time is not None:
             self._time = time
         return self._time
+
+
+def _began(task: Delegated) -> datetime:
+    return task.items[0].time
 
 
 def _first_of_latest_reply(calls: list[_Call]) -> _Call:

@@ -7,6 +7,7 @@ from pydantic_ai.messages import ModelResponsePart
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
+from co_tui.exchange.importers.citations import sources
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_parts import EMPTY, SYSTEM_PROMPTS, called, said, thought
 from co_tui.exchange.importers.foreign_values import (
@@ -57,7 +58,12 @@ def chat_parts(message: dict[str, Any]) -> list[ModelResponsePart]:
         about = function if isinstance(function, dict) else each
         calls.append(called(about.get("name"), about.get("arguments"), each.get("id")))
     reasoning = text(message.get("reasoning_content")) or text(message.get("reasoning"))
-    return [*(part for each in (reasoning, *thoughts) for part in thought(each)), *said(words), *calls]
+    cited = [each for key in ("annotations", "citations") for each in _list(message.get(key))]
+    return [*(part for each in (reasoning, *thoughts) for part in thought(each)), *said(words), *sources(cited), *calls]
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def sessions_of(

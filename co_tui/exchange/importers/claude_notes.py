@@ -6,7 +6,7 @@ from collections import deque
 from typing import Any, Final, NamedTuple
 
 from co_tui.events.storable import dump
-from co_tui.exchange.image_blocks import image_from
+from co_tui.exchange.file_blocks import file_from
 from co_tui.exchange.importers.foreign_files import Record
 from co_tui.exchange.importers.foreign_values import Content, readable, text, text_of_blocks
 from co_tui.inert import one_line
@@ -103,7 +103,7 @@ def attached_file(about: Record) -> Content:
     content = about.get("content")
     holder = content.get("file") if isinstance(content, dict) else None
     if isinstance(holder, dict):
-        image = image_from(_decoded(holder.get("base64")))
+        image = file_from(_decoded(holder.get("base64")))
         read = text(holder.get("content")) or (dump(holder["cells"]) if holder.get("cells") else "")
         lost = () if read or image else ("attached files",)
         return Content("\n".join(filter(None, (heading, read))), (image,) if image else (), lost)

@@ -21,14 +21,16 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.storable import dump
 from co_tui.events.stored_messages import REPLACES
-from co_tui.exchange.image_blocks import image_of
+from co_tui.exchange.file_blocks import file_of
 from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.citations import sources
 from co_tui.exchange.importers.foreign_files import Record
 from co_tui.exchange.importers.foreign_values import (
     HIDDEN_THINKING,
     Content,
     blocks_of,
     count,
+    objects,
     prompt_content,
     result_content,
     text,
@@ -47,7 +49,8 @@ def parts_of(builder: SessionBuilder, item: Record) -> list[ModelResponsePart]:
     kind = item.get("type")
     if kind == "message":
         said = builder.counting(prompt_content(item.get("content"))).text
-        return [TextPart(said)] if said.strip() else []
+        cited = (each for block in blocks_of(item.get("content")) for each in objects(block.get("annotations")))
+        return [*([TextPart(said)] if said.strip() else []), *sources(cited)]
     if kind == "reasoning":
         thought = text_of_blocks(item.get("summary") or []) or text_of_blocks(item.get("content") or [])
         builder.left_out.update([] if thought else [HIDDEN_THINKING])
@@ -56,7 +59,7 @@ def parts_of(builder: SessionBuilder, item: Record) -> list[ModelResponsePart]:
         action = item.get("action")
         return [NativeToolCallPart("web_search", action if isinstance(action, dict) else {}, text(item.get("id")))]
     if kind == _MADE_IMAGE:
-        image = image_of(item)
+        image = file_of(item)
         builder.left_out.update([] if image else ["images"])
         return [FilePart(image)] if image else []
     return [_call(item)]

@@ -7,6 +7,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from co_tui.exchange.importers.claude_agents import is_part_of_session
+
 MAX_FILES: Final = 200_000
 AIDER_HISTORY: Final = ".aider.chat.history.md"
 _ENDINGS: Final = (".jsonl", ".json", ".db", AIDER_HISTORY)
@@ -44,8 +46,10 @@ def files_in(folder: Path) -> list[Path]:
     for parent, folders, names in os.walk(folder):
         if {"session", "message"} <= set(folders):  # a storage of opencode: a session's file finds its pieces
             folders[:] = ["session"]
+        elif {"info", "message"} <= set(folders):  # the same of a version that kept one a project
+            folders[:] = ["info"]
         files = (Path(parent, name) for name in names if name.endswith(_ENDINGS))
-        found += [file for file in files if file.is_file() and not file.is_symlink()]
+        found += [file for file in files if file.is_file() and not file.is_symlink() and not is_part_of_session(file)]
         if len(found) >= MAX_FILES:
             break
     return sorted(found)[:MAX_FILES]
@@ -61,8 +65,9 @@ def claude_code_folder(environ: Mapping[str, str], home: Path) -> Path:
 
 
 def _claude_code(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
-    files = (claude_code_folder(environ, home) / "projects").glob("*/*.jsonl")
-    return (file for file in files if not file.name.startswith("agent-"))  # parts of another session
+    folder = claude_code_folder(environ, home) / "projects"
+    yield from (file for file in folder.glob("*/*.jsonl") if not is_part_of_session(file))
+    yield from (file for file in folder.glob("*/*/subagents/agent-*.jsonl") if not is_part_of_session(file))
 
 
 def _codex(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
@@ -83,6 +88,7 @@ def _opencode(environ: Mapping[str, str], home: Path) -> Iterator[Path]:
     folder = _folder(environ, "XDG_DATA_HOME", home / ".local" / "share") / "opencode"
     yield from folder.glob("opencode.db")
     yield from (folder / "storage" / "session").rglob("*.json")
+    yield from folder.glob("project/*/storage/session/info/*.json")  # before 0.6
 
 
 def _llm(environ: Mapping[str, str], home: Path) -> Iterator[Path]:

@@ -107,6 +107,16 @@ def read_value(path: Path) -> Any:
     return json_value(text) if len(text) <= MAX_LINE_BYTES else None
 
 
+def first_record(path: Path) -> Record:
+    """The object in the first line of a file; empty when there is none."""
+    try:
+        with opened(path) as stream:
+            value = json_value(stream.readline(MAX_LINE_BYTES))
+    except ImportRefused:
+        value = None
+    return value if isinstance(value, dict) else {}
+
+
 def _whole(stream: IO[bytes], size: int) -> list[Record] | None:
     """The objects of a file that is one JSON value over several lines; None for one value a line."""
     first = stream.readline(MAX_LINE_BYTES + 1)

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from pydantic_ai.messages import BinaryContent
 
 from co_tui.events.storable import MOST_TOKENS, dump, whole_number
-from co_tui.exchange.image_blocks import address_of, image_of, images_in
+from co_tui.exchange.file_blocks import address_of, file_of, files_in
 from co_tui.exchange.importers.foreign_files import Record
 
 _MICROSECONDS_FROM: Final = 10**14
@@ -66,15 +66,32 @@ def blocks_of(content: Any) -> Iterator[Record]:
 def prompt_content(content: Any) -> Content:
     """Of a prompt."""
     blocks = list(blocks_of(content))
-    images = images_in(blocks)
-    return _content([each for each in blocks if image_of(each) is None] if images else blocks, images)
+    images = files_in(blocks)
+    return _content(_without_files(blocks) if images else blocks, images)
 
 
 def result_content(value: Any) -> Content:
     """Of a result."""
-    images = images_in(objects(value))
-    rest = [each for each in value if image_of(each) is None] if images else value
+    images = files_in(objects(value))
+    rest = _without_files(value) if images else value
     return _content(rest, images) if _is_blocks(rest) else Content(readable(rest), images)
+
+
+def _without_files(blocks: Any) -> list[Any]:
+    """The blocks, with the names of documents in their places."""
+    found = [(each, file_of(each)) for each in blocks]
+    kept = [each if file is None else _name_of(each) if not file.is_image else "" for each, file in found]
+    return [each for each in kept if each != ""]
+
+
+def _name_of(block: Record) -> str:
+    inside = block.get("file")
+    named = (text(block.get("title")), text(block.get("filename")), *_texts_in(inside, "filename"))
+    return f"[file: {name}]" if (name := next(filter(None, named), "")) else ""
+
+
+def _texts_in(value: Any, key: str) -> list[str]:
+    return [text(value.get(key))] if isinstance(value, dict) else []
 
 
 def _content(blocks: Any, images: tuple[BinaryContent, ...]) -> Content:
@@ -94,12 +111,17 @@ def _read_block(block: Record) -> tuple[str, str]:
             return str(block[key]), ""
     kind = text(block.get("type"))
     if address := address_of(block):
-        return f"[image: {address}]", ""
+        return f"[{kind if kind == 'document' else 'image'}: {address}]", ""
     source = block.get("source")
+    if kind == "search_result" and isinstance(source, str):  # a page that was given to the model
+        heading = ", ".join(filter(None, (text(block.get("title")), source)))
+        return "\n".join(filter(None, (f"[{kind}: {heading}]", text_of_blocks(block.get("content"))))), ""
     source = source if isinstance(source, dict) else {}
     name = text(block.get("title")) or text(block.get("mimeType") or block.get("mime") or block.get("filename"))
     if source.get("type") == "text" and text(source.get("data")):
         return "\n".join(filter(None, (f"[{kind}: {name}]" if name else "", source["data"]))), ""
+    if source.get("type") == "content" and (said := text_of_blocks(source.get("content"))):
+        return "\n".join(filter(None, (f"[{kind}: {name}]" if name else "", said))), ""
     name = text(source.get("media_type")) or name
     label = f"[{kind}{f': {name}' if name else ''}]" if kind not in ("", "text", "encrypted_content") else ""
     return label, _kind_left_out(kind, name)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from co_tui.events import Event
+from co_tui.events import DelegationStart, Event, Message
 from co_tui.record import Record
 
 if TYPE_CHECKING:
@@ -31,6 +31,15 @@ class ImportedSession(Record):
     """How many damaged lines or records were left out."""
     left_out: Mapping[str, int] = {}
     """What the program wrote but a session here cannot hold, counted by kind; kinds are words for people."""
+
+    @property
+    def message_count(self) -> int:
+        """As it is listed: all messages of the log, those of delegations included, and no summaries."""
+        return sum(isinstance(event.fact, Message) for event in self.log)
+
+    @property
+    def delegation_count(self) -> int:
+        return sum(isinstance(event.fact, DelegationStart) for event in self.log)
 
 
 def written(moment: datetime) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
@@ -11,6 +11,8 @@ from co_tui.agent.model_messages import message_json
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_message
 from co_tui.events import (
     CompactionComplete,
+    DelegationEnd,
+    DelegationStart,
     Event,
     Fact,
     Message,
@@ -21,9 +23,13 @@ from co_tui.events import (
     SessionStart,
     UsageInfo,
 )
+from co_tui.events.facts.agents import DELEGATION_SEPARATOR
 from co_tui.events.facts.life import IMPORTED_FROM
 from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.importers.imported import written
+
+READER_VERSION: Final = 1
+"""Of all readers. Raise it when one of them reads better: what older ones imported can then be read again."""
 
 
 class Said(NamedTuple):
@@ -71,7 +77,28 @@ class WentBack(NamedTuple):
         return ()
 
 
-Item: TypeAlias = Said | Compacted | WentBack
+class Delegated(NamedTuple):
+    """A task that another agent was given, and all that was said in it."""
+
+    agent: str
+    """Under which it is logged."""
+    name: str
+    task: str
+    call_id: str
+    """Empty if it is not known which call it belongs to."""
+    items: "tuple[Item, ...]"
+
+    @property
+    def time(self) -> datetime:
+        return max(item.time for item in self.items)
+
+    @property
+    def said(self) -> tuple[ModelMessage, ...]:
+        """Nothing in the conversation itself."""
+        return ()
+
+
+Item: TypeAlias = Said | Compacted | WentBack | Delegated
 
 
 def log_of(
@@ -97,7 +124,10 @@ def log_of(
                 log.compact(index, item, source)
             case WentBack():
                 log.go_back(item)
-    log.add(max(item.time for item in items), SessionEnd(reason=f"{IMPORTED_FROM} {source}", **place))
+            case Delegated():
+                log.delegate(item)
+    end = SessionEnd(reason=f"{IMPORTED_FROM} {source}", reader=READER_VERSION, **place)
+    log.add(max(item.time for item in items), end)
     return tuple(log.events)
 
 
@@ -129,7 +159,29 @@ class _Log:
         if isinstance(item.message, ModelResponse) and item.message.usage.input_tokens:
             self._measure(item.message, item.time)
 
-    def _measure(self, reply: ModelResponse, time: datetime) -> None:
+    def delegate(self, item: Delegated, path: str = "") -> None:
+        """What was said in a task; what was compacted or taken back there is part of it as it was said."""
+        agent = f"{path}{item.agent}"
+        start = DelegationStart(agent=agent, name=item.name, task=item.task, call_id=item.call_id, context="fresh")
+        self.add(item.items[0].time, start)
+        number = 0
+        for each in item.items:
+            if isinstance(each, Delegated):
+                self.delegate(each, f"{agent}{DELEGATION_SEPARATOR}")
+            elif isinstance(each, Said):
+                number += 1
+                self._say_in_task(each, agent, number)
+        replies = [each.message for each in item.items if isinstance(each, Said)][-1:]
+        is_done = all(isinstance(reply, ModelResponse) and not reply.tool_calls for reply in replies)
+        self.add(item.time, DelegationEnd(agent=agent, outcome="done" if is_done else "interrupted"))
+
+    def _say_in_task(self, item: Said, agent: str, number: int) -> None:
+        fact = Message(turn=self._turn, agent=agent, message=message_json(item.message), interrupted=item.interrupted)
+        self.add(item.time, fact)
+        if isinstance(item.message, ModelResponse) and item.message.usage.input_tokens:
+            self._measure(item.message, item.time, agent, number)
+
+    def _measure(self, reply: ModelResponse, time: datetime, agent: str = "", messages: int = 0) -> None:
         usage = reply.usage
         total = usage.input_tokens + usage.output_tokens
         self.add(
@@ -138,19 +190,20 @@ class _Log:
                 token_limit=self._window_tokens or FALLBACK_WINDOW_TOKENS,
                 limit_known=bool(self._window_tokens),
                 current_tokens=total,
-                messages_count=len(self._history),
+                messages_count=messages or len(self._history),
                 system_tokens=0,
                 conversation_tokens=total,
                 tool_definition_tokens=0,
-                is_initial=not self._measured,
+                is_initial=not self._measured and not agent,
                 measured="provider",
                 model=reply.model_name or "",
                 input_tokens=usage.input_tokens,
                 output_tokens=usage.output_tokens,
                 cached_tokens=usage.cache_read_tokens,
+                agent=agent,
             ),
         )
-        self._measured = True
+        self._measured = self._measured or not agent
 
     def compact(self, index: int, item: Compacted, source: str) -> None:
         replacement = item.replacement or item.said

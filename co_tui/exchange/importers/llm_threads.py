@@ -8,7 +8,7 @@ from pydantic_ai.messages import BinaryContent, ModelResponsePart, TextPart, Thi
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.storable import storable
-from co_tui.exchange.image_blocks import image_from
+from co_tui.exchange.file_blocks import file_from
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
 from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.foreign_values import HIDDEN_THINKING, OTHER_PARTS, count, read_time, readable, text
@@ -129,7 +129,7 @@ def attachments(builder: SessionBuilder, rows: Iterable[Row]) -> tuple[list[str]
     names: list[str] = []
     images: list[BinaryContent] = []
     for row in rows:
-        if (image := image_from(row.get("content"))) is not None:
+        if (image := file_from(row.get("content"))) is not None:
             images.append(image)
             continue
         known = (text(storable(row.get(key))) for key in ("url", "path", "type"))

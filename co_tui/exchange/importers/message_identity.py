@@ -17,6 +17,7 @@ _TIME: Final = "timestamp"
 """Not part of the content: where a program writes none, it is that of the file."""
 _GROWING: Final = ("text", "thinking")
 """Kinds of parts that programs write piece by piece."""
+_CALL: Final = "tool-call"
 
 
 class Identity(NamedTuple):
@@ -77,6 +78,9 @@ def _timeless(part: Any) -> Any:
 def _is_beginning(part: Any, later: Any) -> bool:
     if part == later:
         return True
+    if all(isinstance(each, Mapping) and each.get("part_kind") == _CALL for each in (part, later)):
+        rest = [{key: value for key, value in each.items() if key != "args"} for each in (part, later)]
+        return rest[0] == rest[1] and not part.get("args")  # its arguments come last
     is_text = all(isinstance(each, Mapping) and each.get("part_kind") in _GROWING for each in (part, later))
     if not is_text or part["part_kind"] != later["part_kind"]:
         return False

@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from co_tui.events import (
     CompactionComplete,
+    DelegationEnd,
+    DelegationStart,
     Event,
     Fact,
     Message,
@@ -17,10 +19,9 @@ from co_tui.events import (
     SessionRename,
     UsageInfo,
 )
+from co_tui.events.facts.context import BY_IMPORT
 from co_tui.exchange.importers.message_identity import identity, is_begun_in
 from co_tui.store.sync.branches import CONVERSATION, renumbered
-
-BY_IMPORT: Final = "import"
 
 
 class Change(Enum):
@@ -34,6 +35,19 @@ class Change(Enum):
     """Both have something that the other does not have."""
 
 
+class Reading(Enum):
+    """What a newer reader makes of a session that an older one imported."""
+
+    SAME = "same"
+    """It reads the same, or the session was imported by this version."""
+    BETTER = "better"
+    """It reads something else, which can replace what is stored."""
+    AGAIN = "again"
+    """The same, and it replaces it."""
+    CONTINUED = "continued"
+    """It reads something else, but the session was continued here: it stays as it is."""
+
+
 class Growth(NamedTuple):
     """The difference between a stored session and its file."""
 
@@ -42,6 +56,7 @@ class Growth(NamedTuple):
     """What to append to the stored session, with its seqs and the file's times."""
     shared_seq: int = 0
     """The last stored event that both have in common."""
+    reading: Reading = Reading.SAME
 
 
 class _Step(NamedTuple):
@@ -55,8 +70,11 @@ class _Step(NamedTuple):
         return self.event.seq or 0
 
 
-def foreign_growth(stored: Sequence[Event], log: Sequence[Event]) -> Growth:
-    """What another program added to a session since it was imported."""
+def foreign_growth(stored: Sequence[Event], log: Sequence[Event], *, again: bool = False) -> Growth:
+    """What another program added to a session since it was imported, and what a newer reader reads differently.
+
+    With `again` it replaces what an older reader imported; without, only where the file has grown since.
+    """
     here, there = _steps(stored), _steps(log)
     if not _has_ids(here):  # imported by a version that kept no ids
         here, there = _without_ids(here), _without_ids(there)
@@ -65,14 +83,21 @@ def foreign_growth(stored: Sequence[Event], log: Sequence[Event]) -> Growth:
     if shared == len(there):
         renamed = _renamed(stored, log) if shared == len(here) else ()
         return Growth(Change.GREW, _numbered(stored, (*renamed, *log[-1:])), last) if renamed else Growth(Change.NONE)
-    if shared < len(here) and not _has_ids(here) and log[-1].timestamp <= _imported_until(stored):
-        return Growth(Change.NONE)  # only read differently than by that version
-    if not _is_in(here[shared:], there[shared:]):
+    is_read_differently = shared < len(here) and _reader(stored) < _reader(log)
+    has_grown = log[-1].timestamp > _imported_until(stored)
+    is_continued = is_read_differently and _is_continued(stored)
+    if is_read_differently and is_continued and (again or not has_grown):
+        return Growth(Change.NONE, reading=Reading.CONTINUED)
+    if is_read_differently and not (again or has_grown):
+        return Growth(Change.NONE, reading=Reading.BETTER)
+    replaces = is_read_differently and not is_continued
+    if not replaces and not _is_in(here[shared:], there[shared:]):
         return Growth(Change.DIVERGED, shared_seq=last)
+    while 0 < shared < len(here) and _agent(there[shared - 1].event.fact):
+        shared -= 1  # a task is told again as a whole
     added = _added(stored, log, here, there, shared)
-    return Growth(
-        Change.GREW, _numbered(stored, (*added, *_renamed(stored, log), *log[-1:]), here, there, shared), last
-    )
+    tail = _numbered(stored, (*added, *_renamed(stored, log), *log[-1:]), here, there, shared)
+    return Growth(Change.GREW, tail, last, Reading.AGAIN if replaces else Reading.SAME)
 
 
 def _steps(log: Sequence[Event]) -> list[_Step]:
@@ -86,6 +111,10 @@ def _steps(log: Sequence[Event]) -> list[_Step]:
             numbers[event.seq or 0] = len(found)
             found.append(_Step(event, _key(event.fact, numbers)))
     return found
+
+
+def _agent(fact: Fact) -> str:
+    return fact.agent if isinstance(fact, Message) else ""
 
 
 def _is_note(fact: Fact) -> bool:
@@ -113,9 +142,10 @@ def _without_ids(steps: Sequence[_Step]) -> list[_Step]:
 
 
 def _is_in(here: Sequence[_Step], there: Sequence[_Step]) -> bool:
-    """Whether all that is here is there too, in order: the file has only more between it."""
+    """Whether all that is here is there too, in order: the file has only more between it. What was said in tasks may
+    have moved: which call a task belongs to is often known only at its end."""
     rest = iter(there)
-    return all(any(_is_same(step, other) for other in rest) for step in here)
+    return all(any(_is_same(step, other) for other in rest) for step in here if not _agent(step.event.fact))
 
 
 def _is_same(step: _Step, other: _Step) -> bool:
@@ -126,8 +156,23 @@ def _is_same(step: _Step, other: _Step) -> bool:
 
 
 def _imported_until(stored: Sequence[Event]) -> str:
-    ends = [event for event in stored if isinstance(event.fact, SessionEnd) and _is_import(event.fact)]
-    return ends[-1].timestamp if ends else ""
+    return "".join(event.timestamp for event in _imports(stored)[-1:])
+
+
+def _imports(log: Sequence[Event]) -> list[Event]:
+    """The ends of what was imported."""
+    return [event for event in log if _is_import(event.fact)]
+
+
+def _reader(log: Sequence[Event]) -> int:
+    """Which version read it last."""
+    return next((event.fact.reader for event in _imports(log)[-1:] if isinstance(event.fact, SessionEnd)), 0)
+
+
+def _is_continued(stored: Sequence[Event]) -> bool:
+    """Whether something was said, compacted or taken back here since it was imported."""
+    last = max((event.seq or 0 for event in _imports(stored)), default=0)
+    return any((event.seq or 0) > last and isinstance(event.fact, CONVERSATION) for event in stored)
 
 
 def _is_import(fact: Fact) -> bool:
@@ -141,10 +186,14 @@ def _added(
     last_here = here[shared - 1].seq if shared else 0
     last_there = there[shared - 1].seq if shared else 0
     if shared < len(here):
-        back = Rewind(to_seq=last_there, history=tuple(_history(there[:shared])), by=BY_IMPORT)
+        again = sum(isinstance(step.event.fact, Message) for step in here[shared:])
+        history = tuple(_history(there[:shared]))
+        back = Rewind(to_seq=last_there, history=history, by=BY_IMPORT, messages_again=again)
         yield there[shared].event.but(fact=back, seq=0)
     # Reports about the last shared message that came after the import.
     reported = Counter(event.type for event in stored if (event.seq or 0) > last_here and _is_report(event.fact))
+    if shared < len(here):  # a task begins again
+        del reported[DelegationStart.TYPE]
     for event in log:
         if (event.seq or 0) <= last_there or not (_is_report(event.fact) or isinstance(event.fact, CONVERSATION)):
             continue
@@ -155,7 +204,7 @@ def _added(
 
 
 def _is_report(fact: Fact) -> bool:
-    return isinstance(fact, UsageInfo) or _is_note(fact)
+    return isinstance(fact, UsageInfo | DelegationStart | DelegationEnd) or _is_note(fact)
 
 
 def _history(steps: Sequence[_Step]) -> list[Ref]:
@@ -164,7 +213,7 @@ def _history(steps: Sequence[_Step]) -> list[Ref]:
     for step in steps:
         match fact := step.event.fact:
             case Message():
-                refs.append((step.seq, 0))
+                refs += [] if fact.agent else [(step.seq, 0)]
             case CompactionComplete():
                 gone = set(fact.replaced)
                 place = next((number for number, ref in enumerate(refs) if ref in gone), len(refs))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from co_tui.events.wording import counted
 from co_tui.exchange.importers import ImportedSession, ImportRefused, load
+from co_tui.exchange.intake.growth import Reading
 from co_tui.exchange.intake.take_in import Outcome, TakenIn, look_up, take_in
 from co_tui.inert import one_line
 from co_tui.paths import path_text
@@ -36,11 +37,17 @@ class ImportTally:
     forks: int = 0
     known: int = 0
     refused: int = 0
+    better: int = 0
+    """Sessions that an older reader imported, and that this one reads better."""
+    again: int = 0
+    """Those of them that were read again."""
 
     def add(self, done: FileImport) -> None:
         self.files += 1
         self.refused += bool(done.refused)
         for _, taken in done.sessions:
+            self.better += taken.reading in (Reading.BETTER, Reading.AGAIN)
+            self.again += taken.reading is Reading.AGAIN
             match taken.outcome:
                 case Outcome.NEW:
                     self.new += 1
@@ -52,6 +59,12 @@ class ImportTally:
                     self.known += 1
 
     @property
+    def offer(self) -> str:
+        """That some could be read again, in a sentence; empty for none."""
+        left = self.better - self.again
+        return f"{counted(left, 'session')} can be read better now: `co-tui import --again`." if left else ""
+
+    @property
     def sessions(self) -> int:
         return self.new + self.grown + self.forks + self.known
 
@@ -60,7 +73,8 @@ class ImportTally:
         """The numbers for people; those that are 0 are left out, but for the imported ones."""
         parts = (
             f"{counted(self.new, 'session')} imported",
-            f"{self.grown:,} continued" if self.grown else "",
+            f"{self.grown - self.again:,} continued" if self.grown > self.again else "",
+            f"{self.again:,} read again" if self.again else "",
             f"{counted(self.forks, 'fork')} imported" if self.forks else "",
             f"{self.known:,} already imported" if self.known else "",
             f"{counted(self.refused, 'file')} not imported" if self.refused else "",
@@ -75,15 +89,17 @@ def import_files(
     dry_run: bool = False,
     of_folders: Collection[Path] = (),
     carry: Carry | None = None,
+    again: bool = False,
 ) -> Iterator[FileImport]:
     """Import each file in turn; with `dry_run` only find out what would be done. Raises `StoreError`.
 
     What is `of_folders` restores no session that was deleted. `carry` copies the files of one that becomes a fork.
+    With `again` what older readers imported is read again.
     """
     for file in files:
         from_folder = file in of_folders
         one = partial(look_up, store) if dry_run else partial(take_in, store, carry=carry)
-        yield _import(partial(one, from_folder=from_folder), file)
+        yield _import(partial(one, from_folder=from_folder, again=again), file)
 
 
 def _import(take: Callable[[ImportedSession], TakenIn], file: Path) -> FileImport:

@@ -7,8 +7,9 @@ from typing import Final, NamedTuple
 from co_tui.events import Event, Message, SessionFork, SessionRename, SessionTrashed
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 from co_tui.exchange.importers.programs.co_tui_log import NAME as CO_TUI
-from co_tui.exchange.intake.growth import Change, Growth, foreign_growth
-from co_tui.store.port import Reading, Store
+from co_tui.exchange.intake.growth import Change, Growth, Reading, foreign_growth
+from co_tui.store.port import Reading as StoreReading
+from co_tui.store.port import Store
 from co_tui.store.session_ids import stable_id
 from co_tui.store.store_errors import SessionBusy
 from co_tui.store.stored_values import ImportOutcome
@@ -49,6 +50,8 @@ class TakenIn(NamedTuple):
     fork_of: str = ""
     deleted: bool = False
     """It was deleted, and stays so."""
+    reading: Reading = Reading.SAME
+    """What a newer reader made of one that an older one imported."""
 
 
 class _Plan(NamedTuple):
@@ -57,17 +60,23 @@ class _Plan(NamedTuple):
 
 
 def take_in(
-    store: Store, session: ImportedSession, *, from_folder: bool = False, carry: Carry | None = None
+    store: Store,
+    session: ImportedSession,
+    *,
+    from_folder: bool = False,
+    carry: Carry | None = None,
+    again: bool = False,
 ) -> TakenIn:
     """Store what is not stored yet. Raises `ImportRefused` with a sentence.
 
     One of ours that was deleted or trashed is restored, unless it comes `from_folder`: such a folder is shared by
     machines, and what was last decided on any of them counts. `carry` copies the files of one that becomes a fork.
+    With `again` a session that an older reader imported is replaced by what this one reads, unless it was continued.
     """
     if session.source == CO_TUI:
         return _take_in_own(store, session, from_folder, carry)
     with store.reading() as reading:
-        plan = _planned_foreign(reading, session)
+        plan = _planned_foreign(reading, session, again=again)
     try:
         _store_foreign(store, session, plan)
     except SessionBusy:
@@ -75,11 +84,11 @@ def take_in(
     return plan.taken
 
 
-def look_up(store: Store, session: ImportedSession, *, from_folder: bool = False) -> TakenIn:
+def look_up(store: Store, session: ImportedSession, *, from_folder: bool = False, again: bool = False) -> TakenIn:
     """What `take_in` would do; writes nothing."""
     with store.reading() as reading:
         if session.source != CO_TUI:
-            return _planned_foreign(reading, session).taken
+            return _planned_foreign(reading, session, again=again).taken
         keeps_id = _keeps_id(store, from_folder=from_folder)
         taken = _taken(planned(reading, session.log, keeps_id=keeps_id, revives=not from_folder).placed)
         return taken if from_folder else _with_trash(reading, taken)
@@ -99,12 +108,12 @@ def import_unchanged(store: Store, log: Sequence[Event]) -> TakenIn:
         raise _open_elsewhere(log[0].session_id) from None
 
 
-def look_up_exactly(reading: Reading, log: Sequence[Event]) -> TakenIn:
+def look_up_exactly(reading: StoreReading, log: Sequence[Event]) -> TakenIn:
     """What `import_unchanged` would do; writes nothing."""
     return _known_end(reading, log) or _taken(planned(reading, log, keeps_id=False, revives=True).placed)
 
 
-def _known_end(reading: Reading, log: Sequence[Event]) -> TakenIn | None:
+def _known_end(reading: StoreReading, log: Sequence[Event]) -> TakenIn | None:
     """That the end of a log is stored; None for a whole log."""
     if log[0].seq == 1:
         return None
@@ -141,7 +150,7 @@ def _keeps_id(store: Store, *, from_folder: bool) -> bool | None:
     return None if from_folder and not store.sync.server else False
 
 
-def _with_trash(reading: Reading, taken: TakenIn) -> TakenIn:
+def _with_trash(reading: StoreReading, taken: TakenIn) -> TakenIn:
     is_here = bool(reading.last_events(taken.session_id, 1))
     return taken._replace(restored=is_here and bool(reading.session(taken.session_id).trashed))
 
@@ -177,9 +186,10 @@ def _grown(session_id: str, added: Sequence[Event]) -> TakenIn:
 # Other programs' sessions
 
 
-def _planned_foreign(reading: Reading, session: ImportedSession) -> _Plan:
+def _planned_foreign(reading: StoreReading, session: ImportedSession, *, again: bool) -> _Plan:
     """By its own id, then by those of its forks, which are numbered."""
     grown: _Plan | None = None
+    kept: _Plan | None = None
     diverged: Growth | None = None
     free = ""
     forks = [stable_id(session.source, session.session_id, f"fork {number}") for number in range(1, MAX_FORKS + 1)]
@@ -187,15 +197,17 @@ def _planned_foreign(reading: Reading, session: ImportedSession) -> _Plan:
         if not reading.last_events(session_id, 1):
             free = free or session_id
             continue
-        growth = foreign_growth(list(reading.events(session_id)), session.log)
-        if growth.change is Change.NONE:
+        growth = foreign_growth(list(reading.events(session_id)), session.log, again=again)
+        if growth.change is Change.NONE and growth.reading is Reading.SAME:
             return _plan_for(reading, session_id, growth)
-        if growth.change is Change.GREW:
+        if growth.change is Change.NONE:
+            kept = kept or _plan_for(reading, session_id, growth)
+        elif growth.change is Change.GREW:
             grown = grown or _plan_for(reading, session_id, growth)
         else:
             diverged = diverged or growth
-    if grown is not None:
-        return grown
+    if known := grown or kept:
+        return known
     if diverged is None:
         return _Plan(TakenIn(Outcome.NEW, session.session_id))
     if not free:
@@ -203,10 +215,10 @@ def _planned_foreign(reading: Reading, session: ImportedSession) -> _Plan:
     return _Plan(TakenIn(Outcome.FORKED, free, fork_of=session.session_id), diverged)
 
 
-def _plan_for(reading: Reading, session_id: str, growth: Growth) -> _Plan:
+def _plan_for(reading: StoreReading, session_id: str, growth: Growth) -> _Plan:
     known = TakenIn(Outcome.KNOWN, session_id)
     taken = _grown(session_id, growth.tail) if growth.change is Change.GREW else known
-    return _Plan(_with_trash(reading, taken), growth)
+    return _Plan(_with_trash(reading, taken)._replace(reading=growth.reading), growth)
 
 
 def _store_foreign(store: Store, session: ImportedSession, plan: _Plan) -> None:
@@ -224,6 +236,9 @@ def _store_foreign(store: Store, session: ImportedSession, plan: _Plan) -> None:
             with store.claim(taken.session_id):
                 done = bring(plan.growth.tail).result()
             assert done is ImportOutcome.CONTINUED
+        case Outcome.KNOWN if taken.restored and taken.reading is not Reading.SAME:
+            with store.claim(taken.session_id):
+                store.writing().append(taken.session_id, [SessionTrashed(trashed=False)]).result()
         case Outcome.KNOWN if taken.restored:
             with store.claim(taken.session_id):
                 bring(log).result()

@@ -10,6 +10,7 @@ from co_tui.exchange.importers import ImportedSession
 from co_tui.exchange.importers.default_folders import files_in, files_of, files_of_all
 from co_tui.exchange.importers.programs.opencode import is_storage
 from co_tui.exchange.intake.folder_deletions import apply_deletions, deletions_in, preview_deletions
+from co_tui.exchange.intake.growth import Reading
 from co_tui.exchange.intake.import_files import FileImport, ImportTally, import_files
 from co_tui.exchange.intake.take_in import Outcome, TakenIn
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, put, put_json, say, table
@@ -34,6 +35,8 @@ class ImportOptions(NamedTuple):
     all_programs: bool = False
     dry_run: bool = False
     as_json: bool = False
+    again: bool = False
+    """Read again what older readers imported."""
 
 
 class _Found(NamedTuple):
@@ -67,6 +70,8 @@ def import_sessions(context: CommandContext, options: ImportOptions, environ: Ma
         run.print_plan()
     elif len(found) > 1:
         say(f"{run.total.text}.")
+    if offer := "" if options.again else run.total.offer:
+        say(offer)
     return run.code
 
 
@@ -128,7 +133,12 @@ class _Run:
         of_folders = {each.file for each in self._found if each.program == _NAMED and not each.is_named}
         carry = carry_files(self._context.paths)
         imports = import_files(
-            self._context.store, files, dry_run=self._options.dry_run, of_folders=of_folders, carry=carry
+            self._context.store,
+            files,
+            dry_run=self._options.dry_run,
+            of_folders=of_folders,
+            carry=carry,
+            again=self._options.again,
         )
         for number, (found, done) in enumerate(zip(self._found, imports, strict=True), 1):
             self._count(found, done)
@@ -164,7 +174,7 @@ class _Run:
             for program, tally in self._by_program.items():
                 put_json({"program": program or None, **_plan_as_json(tally)})
             return
-        header = ("PROGRAM", "FILES", "SESSIONS", "NEW", "GROWN", "FORKS", "KNOWN", "NOT IMPORTED")
+        header = ("PROGRAM", "FILES", "SESSIONS", "NEW", "GROWN", "FORKS", "KNOWN", "NOT IMPORTED", "READ BETTER")
         rows = [
             (program or "(named)", *(f"{number:,}" for number in _plan_as_json(tally).values()))
             for program, tally in self._by_program.items()
@@ -182,6 +192,7 @@ def _plan_as_json(tally: ImportTally) -> dict[str, int]:
         "forks": tally.forks,
         "known": tally.known,
         "refused": tally.refused,
+        "better": tally.better,
     }
 
 
@@ -190,7 +201,8 @@ def _as_json(session: ImportedSession, taken: TakenIn) -> dict[str, Any]:
         "session_id": taken.session_id,
         "source": session.source,
         "title": session.title,
-        "messages": len(session.messages),
+        "messages": session.message_count,
+        **({"delegations": count} if (count := session.delegation_count) else {}),
         "skipped": session.skipped,
         "left_out": dict(session.left_out),
         "imported": taken.outcome in (Outcome.NEW, Outcome.FORKED),
@@ -198,6 +210,7 @@ def _as_json(session: ImportedSession, taken: TakenIn) -> dict[str, Any]:
         **({"renamed": taken.renamed} if taken.renamed else {}),
         **({"fork_of": taken.fork_of} if taken.fork_of else {}),
         **({"restored": True} if taken.restored else {}),
+        **({"reading": taken.reading.value} if taken.reading is not Reading.SAME else {}),
     }
 
 
@@ -206,8 +219,9 @@ def _line(session: ImportedSession, taken: TakenIn) -> str:
     left_out = ", ".join(f"{count:,} {kind}" for kind, count in session.left_out.items())
     left_out = f"left out: {left_out}" if left_out else ""
     restored = "restored from the trash" if taken.restored else ""
-    messages = counted(len(session.messages), "message")
-    notes = ", ".join(filter(None, (messages, skipped, _outcome_text(taken), restored, left_out)))
+    messages = counted(session.message_count, "message")
+    delegations = counted(count, "delegation") if (count := session.delegation_count) else ""
+    notes = ", ".join(filter(None, (messages, delegations, skipped, _outcome_text(taken), restored, left_out)))
     return inert(f"{taken.session_id}  {one_line(session.title, TITLE_CHARS) or '(no prompt)'}  ({notes})")
 
 
@@ -216,8 +230,10 @@ def _outcome_text(taken: TakenIn) -> str:
         case Outcome.NEW:
             return ""
         case Outcome.KNOWN:
+            if taken.reading is Reading.CONTINUED:
+                return "continued here, so it is not read again"
             return "deleted; name its file to restore it" if taken.deleted else "already imported"
         case Outcome.CONTINUED:
-            return growth_text(taken)
+            return "read again" if taken.reading is Reading.AGAIN else growth_text(taken)
         case Outcome.FORKED:
             return f"a fork: {taken.fork_of} was continued differently here"

@@ -1,6 +1,9 @@
 """`co-tui show`: print a stored session, without loading any model."""
 
-from co_tui.events import Json
+from collections.abc import Iterator
+
+from co_tui.events import Json, Rewind
+from co_tui.events.facts.context import BY_IMPORT
 from co_tui.events.stored_messages import REPLACES, Role, pieces
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import argument_lines
@@ -29,7 +32,7 @@ _REPLACING = {True: "Summary", False: "In progress"}
 def show(context: CommandContext, name: str, *, history: bool, as_json: bool) -> int:
     """Print a session: all that was said, or what the model would see now."""
     state = load_state(context, name)
-    entries = state.history if history else state.transcript
+    entries = list(state.history if history else _said(state))
     if as_json:
         for entry in entries:
             put_json({"seq": entry.seq, "turn": entry.turn, "message": entry.message})
@@ -40,13 +43,21 @@ def show(context: CommandContext, name: str, *, history: bool, as_json: bool) ->
     return DONE
 
 
+def _said(state: SessionState) -> Iterator[Entry]:
+    """All that was said; what an import read again counts as it was read last."""
+    rewinds = [(each.event.fact, each.seq) for each in state.rewrites if isinstance(each.event.fact, Rewind)]
+    replaced = [(back.to_seq, seq) for back, seq in rewinds if back.by == BY_IMPORT]
+    return (entry for entry in state.transcript if not any(first < entry.seq < last for first, last in replaced))
+
+
 def _prose(entry: Entry) -> str:
     blocks = []
     replaces = (entry.message.get("metadata") or {}).get(REPLACES)
     for role, text, part in pieces(entry.message):
         mark = "  (interrupted)" if entry.interrupted else ""
         heading = _heading(role, part) if replaces is None else _REPLACING[bool(replaces)]
-        blocks.append(f"── {inert(heading)}{mark}\n{inert(_text(role, text))}\n")
+        by = f"{entry.agent}: " if entry.agent else ""
+        blocks.append(f"── {inert(by + heading)}{mark}\n{inert(_text(role, text))}\n")
     return "\n".join(blocks)
 
 

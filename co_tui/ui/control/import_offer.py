@@ -125,7 +125,8 @@ class ImportOffer(Offer):
         if tally.files < files:
             self._chat.feed.note(f"Stopped after {tally.files:,} of {files:,} files: {tally.text}. /import continues.")
         else:
-            self._chat.feed.note(f"{tally.text}. {self._chat.shortcut_for('sessions')} shows all sessions.")
+            more = f" {tally.offer}" if tally.offer else ""
+            self._chat.feed.note(f"{tally.text}. {self._chat.shortcut_for('sessions')} shows all sessions.{more}")
 
 
 def _numbers(found: Found) -> str:

@@ -17,6 +17,7 @@ from co_tui.exchange.importers.foreign_files import TextDocument
 from co_tui.exchange.importers.foreign_parts import said, thought
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 from co_tui.exchange.importers.importer import TextImporter
+from co_tui.exchange.importers.xml_calls import tagged
 from co_tui.store.session_ids import stable_id
 
 NAME: Final = "aider"
@@ -27,6 +28,8 @@ _MODEL: Final = re.compile(r"> (?:Main model|Models?): (\S{1,200})")
 _THINKING: Final = re.compile(
     r"^-{3,}[ \t]*\n► \*\*THINKING\*\*(.*?)(?:^-{3,}[ \t]*\n► \*\*ANSWER\*\*|\Z)", re.DOTALL | re.MULTILINE
 )
+_THOUGHT: Final = re.compile(r"<(thinking-content-[0-9a-f]{1,64})>")
+"""The tag around thoughts; its name ends in a number that no text holds by chance."""
 _ASKING: Final = ("/ask", "/code", "/architect", "/context", "/help")
 """Commands whose words go to the model."""
 _BREAK: Final = "  "
@@ -144,8 +147,12 @@ def _prompt(builder: SessionBuilder, words: str) -> None:
 
 
 def _parts(words: str) -> list[ModelResponsePart]:
-    thoughts = [part for found in _THINKING.findall(words) for part in thought(found.strip())]
-    return [*thoughts, *said(_THINKING.sub("", words).strip())]
+    thoughts = [found.strip() for found in _THINKING.findall(words)]
+    words = _THINKING.sub("", words)
+    for found in reversed(list(tagged(words, _THOUGHT))):
+        thoughts.insert(0, found.body.strip())
+        words = words[: found.start] + words[found.end :]
+    return [*(part for each in thoughts for part in thought(each)), *said(words.strip())]
 
 
 IMPORTERS: Final = (TextImporter("aider", recognises, load),)

@@ -6,8 +6,9 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import BinaryContent, ModelResponsePart
 
-from co_tui.exchange.image_blocks import image_from
+from co_tui.exchange.file_blocks import file_from
 from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.citations import sources
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_parts import (
     ATTACHED_FILES,
@@ -42,6 +43,7 @@ _MEDIA: Final = {
 _TEXTS: Final = ("text", "result", "output_str", "snippet")
 """Where a content that is not a list of parts has its text."""
 _POINTER: Final = re.compile(r"[a-z-]{1,20}://(?:file_id/)?([\w-]{8,80})")
+_FILE_ID: Final = re.compile(r"[\w-]{8,80}")
 _TO_ALL: Final = ("", "all")
 
 
@@ -141,10 +143,11 @@ class _Reader:
     def _prompt(self, message: Record, content: Record, time: Any) -> None:
         found = self._content(content)
         attached = list(objects(_about(message).get("attachments")))
-        files = [text(each.get("name")) for each in attached if not _is_image(each)]
-        words = "\n\n".join(filter(None, (found.text, *(labelled("file", name) for name in files))))
-        self._builder.prompt(words, time, images=found.images)
-        self._builder.leave_out(ATTACHED_FILES, len(files))
+        files = [(text(each.get("name")), self._attached(each)) for each in attached if not _is_image(each)]
+        words = "\n\n".join(filter(None, (found.text, *(labelled("file", name) for name, _ in files))))
+        here = [file for _, file in files if file is not None]
+        self._builder.prompt(words, time, images=[*found.images, *here])
+        self._builder.leave_out(ATTACHED_FILES, len(files) - len(here))
         self._builder.leave_out(EMPTY, 0 if words.strip() or found.images else 1)
 
     def _reply(self, message: Record, content: Record, time: Any) -> None:
@@ -156,7 +159,8 @@ class _Reader:
         elif recipient not in _TO_ALL:
             parts = [called(recipient, {"input": self._content(content).text}, "")]
         else:
-            parts = said(self._content(content).text)
+            cited = [*_listed(about.get("content_references")), *_listed(about.get("citations"))]
+            parts = [*said(self._content(content).text), *sources(cited)]
         exchange = text(about.get("turn_exchange_id")) or text(about.get("request_id"))
         cut = message.get("status") == "finished_partial_completion"
         self._builder.reply(parts, time, model=model, reply_id=exchange, interrupted=cut)
@@ -181,7 +185,12 @@ class _Reader:
 
     def _image(self, part: Record) -> BinaryContent | None:
         pointer = _POINTER.match(text(part.get("asset_pointer")))
-        return image_from(self._attachment(pointer[1])) if pointer else None
+        return file_from(self._attachment(pointer[1])) if pointer else None
+
+    def _attached(self, attachment: Record) -> BinaryContent | None:
+        """A document that came with the export."""
+        name = text(attachment.get("id"))
+        return file_from(self._attachment(name)) if _FILE_ID.fullmatch(name) else None
 
     def _in_words(self, part: Record) -> str:
         kind = text(part.get("content_type"))

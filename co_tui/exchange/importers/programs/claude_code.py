@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from co_tui.events.facts.agents import DELEGATION_SEPARATOR
 from co_tui.exchange.importers import anthropic_blocks
 from co_tui.exchange.importers.builder import SessionBuilder
+from co_tui.exchange.importers.claude_agents import Agent, agents_of, calls_of_agents
 from co_tui.exchange.importers.claude_notes import (
     CAVEATS,
     HOOK_OUTPUT,
@@ -37,8 +39,9 @@ from co_tui.exchange.importers.foreign_values import (
     text,
     text_of_blocks,
 )
-from co_tui.exchange.importers.imported import ImportedSession
+from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.inert import one_line
 from co_tui.store.session_ids import stable_id
 
 NAME: Final = "claude-code"
@@ -74,11 +77,21 @@ _LEFT_OUT: Final = {
 }
 _SYSTEM_BOOKKEEPING: Final = ("turn_duration", "session_start", "microcompact_boundary")
 _SYSTEM_LEFT_OUT: Final = {"api_error": ERROR_MESSAGES, "error": ERROR_MESSAGES, "stop_hook_summary": HOOK_OUTPUT}
+_OWN_AGENTS: Final = "agents of the program's own"
+_NAME_CHARS: Final = 40
+_TITLE_CHARS: Final = 60
+_ID_CHARS: Final = 8
 _PROGRESS: Final = {"hook_progress": HOOK_OUTPUT, "agent_progress": SUB_AGENTS}
 
 
 def recognises(document: Document) -> bool:
-    return any(_is_row(row) for row in _rows(document)[:200])
+    rows = _rows(document)
+    return any(_is_row(row) for row in rows[:200]) or all(_is_note(row) for row in rows[:200])
+
+
+def _is_note(row: Record) -> bool:
+    """A row that is about a session, but says nothing."""
+    return row.get("type") in (*_BOOKKEEPING, *_LEFT_OUT) and bool({"sessionId", "leafUuid", "messageId"} & row.keys())
 
 
 def load(document: Document) -> list[ImportedSession]:
@@ -89,7 +102,42 @@ def load(document: Document) -> list[ImportedSession]:
     only_agents = all(row.get("isSidechain") for row in rows if _is_row(row))
     _Reader(builder, rows, with_agents=only_agents).read()
     builder.title = _title(rows)
+    if builder.empty and not any(map(_is_row, rows)):
+        raise ImportRefused(_only_notes(document, builder.title))
+    _attach(builder, rows, [] if only_agents else list(agents_of(document.path)))
     return [] if builder.empty else [builder.build(stable_id(NAME, *_identity(rows, document, only_agents)))]
+
+
+def _only_notes(document: Document, title: str) -> str:
+    what = f"the title “{one_line(title, _TITLE_CHARS)}”" if title else "notes"
+    return f"{document.path} has only {what} of a Claude Code session. What was said is in another file, or deleted."
+
+
+def _attach(builder: SessionBuilder, rows: list[Record], agents: list[Agent]) -> None:
+    """Each agent to its call, those that agents asked included; one whose call is not there comes where it began."""
+    builder.leave_out(_OWN_AGENTS, sum(agent.is_own for agent in agents))
+    left = [agent for agent in agents if not agent.is_own]
+    _attach_called(builder, rows, left)
+    while left:
+        _delegate(builder, "", "", left.pop(0), left)
+
+
+def _attach_called(builder: SessionBuilder, rows: list[Record], left: list[Agent]) -> None:
+    """The agents that these rows call; they are taken from those that are left."""
+    calls = calls_of_agents(rows, left)
+    for agent in [agent for agent in left if agent.id in calls]:
+        if agent in left:  # another one may have asked it
+            left.remove(agent)
+            _delegate(builder, *calls[agent.id], agent, left)
+
+
+def _delegate(builder: SessionBuilder, call_id: str, name: str, agent: Agent, left: list[Agent]) -> None:
+    other = SessionBuilder(NAME, builder.started)
+    other.skipped = agent.skipped
+    _Reader(other, agent.rows, with_agents=True).read()
+    _attach_called(other, agent.rows, left)
+    name = one_line((name or agent.name).replace(DELEGATION_SEPARATOR, "_"), _NAME_CHARS) or "agent"
+    builder.delegate(call_id, f"{name} {agent.id[-_ID_CHARS:]}", name, other)
 
 
 def _rows(document: Document) -> list[Record]:

@@ -11,11 +11,13 @@ from typing import Any, Final
 
 from pydantic_ai.usage import RequestUsage
 
+from co_tui.exchange.file_blocks import files_in
 from co_tui.exchange.importers import anthropic_blocks
-from co_tui.exchange.importers.builder import SessionBuilder
+from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value
 from co_tui.exchange.importers.foreign_parts import EMPTY, SYSTEM_PROMPTS, labelled
 from co_tui.exchange.importers.foreign_values import (
+    OTHER_PARTS,
     OTHER_RECORDS,
     blocks_of,
     count,
@@ -27,21 +29,27 @@ from co_tui.exchange.importers.foreign_values import (
 )
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.exchange.importers.xml_calls import has_calls, parts_of_text, results_in, user_words_in
 from co_tui.store.session_ids import stable_id
 
 NAME: Final = "cline"
 _MESSAGES: Final = ".messages.json"
 _COMPACTED: Final = ".compaction.json"
+_TASK_FILE: Final = "api_conversation_history.json"
+_SCREEN_FILE: Final = "ui_messages.json"
 _ENVIRONMENT: Final = "<environment_details>"
+_OWN_TAGS: Final = (_ENVIRONMENT, "<task>", "<user_message>", "<feedback>")
+"""What the older form puts into the user's messages; which of them depends on the version."""
 _TAGS: Final = re.compile(r"</?(?:task|user_message|feedback|answer)>")
 """What is put around the user's own words in the older form."""
-_RESULT: Final = re.compile(r"\s*\[[^\]\n]{1,300}\] Result:")
-"""How a result begins in the older form, which has no blocks for them."""
+_COMPLAINT: Final = "[ERROR] You did not use a tool"
+"""How the program answers a reply without a call."""
 
 
 def recognises(document: Document) -> bool:
     first = document.records[0]
-    return _is_session(first) or _is_about(first) or any(map(_is_task_message, document.records[:20]))
+    is_named = document.path.name == _TASK_FILE and "role" in first and "content" in first
+    return is_named or _is_session(first) or _is_about(first) or any(map(_is_task_message, document.records[:20]))
 
 
 def _is_session(record: Record) -> bool:
@@ -55,7 +63,10 @@ def _is_about(record: Record) -> bool:
 def _is_task_message(record: Record) -> bool:
     if record.get("role") not in ("user", "assistant") or "content" not in record:
         return False
-    return any(_ENVIRONMENT in text(block.get("text")) for block in blocks_of(record["content"]))
+    said = [text(block.get("text")) for block in blocks_of(record["content"])]
+    if record["role"] == "assistant":
+        return any(map(has_calls, said))
+    return any(_ENVIRONMENT in each or each.lstrip().startswith(_OWN_TAGS) or results_in(each) for each in said)
 
 
 def load(document: Document) -> list[ImportedSession]:
@@ -144,7 +155,7 @@ def _say(builder: SessionBuilder, message: Record) -> None:
         results = any(map(anthropic_blocks.is_result, blocks))
         anthropic_blocks.results(builder, blocks, time)
         content = builder.counting(anthropic_blocks.prompt_blocks(map(_as_text, blocks)))
-        by_program = results or _is_summary(message) or bool(_RESULT.match(content.text))
+        by_program = results or _is_summary(message) or content.text.startswith(_COMPLAINT)
         builder.prompt(content.text, time, images=content.images, by_program=by_program)
         if not results and not content.text.strip() and not content.images:
             builder.leave_out(EMPTY)
@@ -169,17 +180,25 @@ def _reply(builder: SessionBuilder, message: Record, blocks: list[Record], time:
         cache_write_tokens=count(metrics, "cacheWriteTokens"),
     )
     name = (text(model.get("id")) or text(model.get("modelId"))) if isinstance(model, dict) else ""
+    if any(has_calls(_text(block)) for block in blocks):
+        parts = [part for block in blocks for part in parts_of_text(_text(block))]
+        builder.reply(parts, time, model=name, usage=usage)
+        builder.leave_out(OTHER_PARTS, sum(not _text(block) for block in blocks))
+        return
     anthropic_blocks.reply(builder, blocks, time, model=name, usage=usage)
     builder.leave_out(EMPTY, 0 if blocks else 1)
 
 
 def _task(builder: SessionBuilder, document: Document) -> list[ImportedSession]:
     """The older form: what the program adds to the user's words is not carried over."""
-    for message in document.records:
-        if message.get("role") == "user":
-            message = {**message, "content": _own_words(builder, message.get("content"))}
+    builder.start(read_time(_number(document.path.absolute().parent.name)))
+    times = _screen_times(document.path)
+    for number, message in enumerate(document.records):
+        message = {"ts": times.get(number), **message}
         if message.get("isSummary") is True:
             builder.compacted(text_of_blocks(message.get("content")), read_time(message.get("ts")))
+        elif message.get("role") == "user":
+            _say_in_task(builder, {**message, "content": _without_environment(builder, message.get("content"))})
         else:
             _say(builder, message)
     first = document.records[0]
@@ -187,16 +206,54 @@ def _task(builder: SessionBuilder, document: Document) -> list[ImportedSession]:
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 
-def _own_words(builder: SessionBuilder, content: Any) -> list[Record]:
+def _number(name: str) -> int | None:
+    """A task's folder is named by the time it began."""
+    return int(name) if name.isascii() and name.isdigit() and len(name) < 20 else None
+
+
+def _screen_times(path: Path) -> dict[int, Any]:
+    """When each message was said, by its number: requests and replies take turns in the screen's half of a task."""
+    shown = list(objects(read_value(path.with_name(_SCREEN_FILE))))
+    requests = [place for place, each in enumerate(shown) if each.get("say") == "api_req_started"]
+    found: dict[int, Any] = {}
+    for number, place in enumerate(requests):
+        answered = shown[place + 1 : place + 2]
+        found[2 * number] = shown[place].get("ts")
+        found[2 * number + 1] = answered[0].get("ts") if answered else None
+    return found
+
+
+def _say_in_task(builder: SessionBuilder, message: Record) -> None:
+    """What the user said, or what tools returned that were called as XML."""
+    blocks = list(blocks_of(message.get("content")))
+    results = results_in("\n".join(text(block.get("text")) for block in blocks if block.get("type") == "text"))
+    if not results:
+        own = [
+            {**block, "text": _TAGS.sub("", words).strip()} if (words := _text(block)) else block for block in blocks
+        ]
+        _say(builder, {**message, "content": own})
+        return
+    time, images = read_time(message.get("ts")), files_in(blocks)
+    found = [Result("", each.text, each.tool) for each in results]
+    builder.results([*found[:-1], found[-1]._replace(images=images)], time)
+    builder.prompt("\n\n".join(filter(None, (user_words_in(each.text) for each in results))), time)
+
+
+def _without_tags(block: Record) -> Record:
+    return {**block, "text": _TAGS.sub("", words).strip()} if (words := _text(block)) else block
+
+
+def _text(block: Record) -> str:
+    return text(block.get("text")) if block.get("type") == "text" else ""
+
+
+def _without_environment(builder: SessionBuilder, content: Any) -> list[Record]:
     found = []
     for block in blocks_of(content):
-        words = text(block.get("text"))
-        if block.get("type") != "text" or not words:
-            found.append(block)
-        elif words.lstrip().startswith(_ENVIRONMENT):
+        if _text(block).lstrip().startswith(_ENVIRONMENT):
             builder.leave_out("notes on the environment")
         else:
-            found.append({**block, "text": _TAGS.sub("", words).strip()})
+            found.append(block)
     return found
 
 

@@ -160,7 +160,7 @@ class _Reader:
                 self._event(about, row.get("timestamp"))
             case "compacted":
                 self._compact(about, row.get("timestamp"))
-            case "world_state":
+            case "world_state" | "token_usage_record":  # the counts are in an event, too
                 pass
             case _:
                 self._other(row)

@@ -5,7 +5,7 @@ from typing import Any, Final
 from pydantic_ai.messages import ModelResponsePart
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.image_blocks import images_in
+from co_tui.exchange.file_blocks import files_in
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.chat_messages import say_chat
 from co_tui.exchange.importers.foreign_files import Document, Record
@@ -148,8 +148,8 @@ class _Reader:
 
     def prompt(self, data: Record, time: Any) -> bool:
         attached = list(objects(data.get("attachments")))
-        images = images_in(attached)
-        labels = [label for each in attached if (label := _attachment(each)) and not images_in([each])]
+        images = files_in(attached)
+        labels = [label for each in attached if (label := _attachment(each)) and not files_in([each])]
         content = text(data.get("content"))
         # What the program says itself has nothing that the user typed.
         words = "\n".join(filter(None, (content or text(data.get("transformedContent")), *labels)))
@@ -202,7 +202,7 @@ class _Reader:
         blocks = [*objects(returned.get("contents")), *objects(returned.get("binaryResultsForLlm"))]
         failed = data.get("success") is False
         call_id, tool = text(data.get("toolCallId")), text(data.get("toolName"))
-        self._builder.results([Result(call_id, content, tool, failed, images_in(blocks))], time)
+        self._builder.results([Result(call_id, content, tool, failed, files_in(blocks))], time)
         return True
 
     def compact(self, data: Record, time: Any) -> bool:

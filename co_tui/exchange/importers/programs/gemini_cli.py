@@ -3,14 +3,14 @@
 Also its saved chats and checkpoints, whose messages have a role and parts, as in the Gemini API.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import FilePart, ModelResponsePart, TextPart, ThinkingPart, ToolCallPart
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.image_blocks import image_of, images_in
+from co_tui.exchange.file_blocks import file_of, files_in
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
@@ -84,13 +84,14 @@ def load(document: Document) -> list[ImportedSession]:
     builder.title = text(head.get("summary"))
     directories = head.get("directories")
     builder.cwd = text(directories[0]) if isinstance(directories, list) and directories else ""
+    answered = {text(call.get("id")) for each in said if isinstance(each, _Said) for call in _answered(each.message)}
     for each in said:
         if isinstance(each, _WentBack):
             builder.follow(each.to, None)
             continue
         builder.mark(text(each.message.get("id")))
         builder.end(text(each.message.get("id")))  # going back to a message takes it back too
-        _say(builder, each.message)
+        _say(builder, each.message, answered)
     identity = text(head.get("sessionId")) or readable(document.records)
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
@@ -123,11 +124,20 @@ def _by_id(messages: Any) -> dict[str, _Said | _WentBack]:
     return {text(each.get("id")) or f"#{number}": _Said(each) for number, each in enumerate(objects(messages))}
 
 
-def _say(builder: SessionBuilder, message: Record) -> None:
+def _answered(message: Record) -> list[Record]:
+    return [call for call in objects(message.get("toolCalls")) if call.get("result") is not None]
+
+
+def _say(builder: SessionBuilder, message: Record, answered: Collection[str]) -> None:
     kind, time = text(message.get("type")), read_time(message.get("timestamp"))
     if kind == "user":
-        content = prompt_content(message.get("content") or message.get("parts") or "")
-        _prompt(builder, *builder.counting(content)[:2], time)
+        content = message.get("content") or message.get("parts") or ""
+        answers = [part for part in objects(content) if isinstance(part.get("functionResponse"), dict)]
+        # A result is written twice, with its call and as it is sent.
+        if new := [_answer(part) for part in answers if text(part["functionResponse"].get("id")) not in answered]:
+            builder.results(new, time)
+        rest = [part for part in content if part not in answers] if answers else content
+        _prompt(builder, *builder.counting(prompt_content(rest))[:2], time)
     elif kind in ("gemini", "model"):
         _reply(builder, message, time)
     else:  # messages of the program to its user
@@ -154,7 +164,7 @@ def _reply(builder: SessionBuilder, message: Record, time: datetime | None) -> N
     if not parts:
         builder.leave_out(EMPTY_REPLIES)
     builder.reply(parts, time, model=text(message.get("model")), usage=_usage(message.get("tokens")))
-    if results := [_result(call) for call in calls if call.get("result") is not None]:
+    if results := [_result(call) for call in _answered(message)]:
         builder.results(results, read_time(calls[-1].get("timestamp")) or time)
 
 
@@ -173,7 +183,7 @@ def _call(call: Record) -> ToolCallPart:
 
 def _result(call: Record) -> Result:
     failed = call.get("status") in ("error", "cancelled")
-    images = images_in(_inside(call["result"]))
+    images = files_in(_inside(call["result"]))
     return Result(text(call.get("id")), _returned(call["result"]), text(call.get("name")), failed, images)
 
 
@@ -241,12 +251,12 @@ def _answer(part: Record) -> Result:
     response = answer.get("response")
     failed = isinstance(response, dict) and "error" in response and "output" not in response
     returned = _returned([part])
-    return Result(text(answer.get("id")), returned, text(answer.get("name")), failed, images_in(_inside([part])))
+    return Result(text(answer.get("id")), returned, text(answer.get("name")), failed, files_in(_inside([part])))
 
 
 def _block(part: Any) -> Any:
     """A part as a block that names its kind, where it has no text and no image."""
-    if not isinstance(part, dict) or "text" in part or image_of(part) is not None:
+    if not isinstance(part, dict) or "text" in part or file_of(part) is not None:
         return part
     held = part.get("inlineData") or part.get("fileData")
     if isinstance(held, dict):
@@ -261,7 +271,7 @@ def _model_parts(builder: SessionBuilder, parts: list[Any]) -> None:
             found.append(_call(call))
         elif said := text(part.get("text")):
             found.append(ThinkingPart(said) if part.get("thought") is True else TextPart(said))
-        elif (image := image_of(part)) is not None:
+        elif (image := file_of(part)) is not None:
             found.append(FilePart(image))
         elif "text" not in part:
             builder.leave_out(OTHER_PARTS)

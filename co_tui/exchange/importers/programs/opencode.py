@@ -1,4 +1,7 @@
-"""Sessions of opencode: a database, or a folder with a file for each session, message and part, or an export."""
+"""Sessions of opencode: a database, or a folder with a file for each session, message and part, or an export.
+
+Versions before 0.6 kept one such folder a project, with everything in its `session` folder.
+"""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +13,7 @@ from pydantic_ai.messages import ModelResponsePart, TextPart, ThinkingPart, Tool
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.storable import storable
-from co_tui.exchange.image_blocks import image_of, images_in
+from co_tui.exchange.file_blocks import file_of, files_in
 from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
 from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value
@@ -55,7 +58,8 @@ class StoredMessage(NamedTuple):
 
 
 def recognises(document: Document) -> bool:
-    return any(_is_info(record) or _is_export(record) or _is_piece(record) for record in document.records[:1])
+    record = document.records[0]
+    return _is_info(record) or _is_export(record) or _is_piece(record) or _is_in_project(document)
 
 
 def _is_info(record: Record) -> bool:
@@ -82,6 +86,9 @@ def load(document: Document) -> list[ImportedSession]:
             for each in objects(record["messages"])
         ]
         return _session(record["info"], messages, document.modified)
+    if _is_in_project(document):
+        session = document.path.absolute().parent.parent
+        return _session(record, _project_messages(session, text(record.get("id"))), document.modified)
     if not _is_info(record):
         raise ImportRefused(
             f"{document.path} is only part of an opencode session. "
@@ -91,18 +98,63 @@ def load(document: Document) -> list[ImportedSession]:
     return _session(record, _stored_messages(storage, text(record.get("id"))), document.modified)
 
 
+def _is_in_project(document: Document) -> bool:
+    """Whether it is about a session of a version that kept its sessions by project."""
+    folder, record = document.path.absolute().parent, document.records[0]
+    is_there = folder.name == "info" and folder.parent.name == "session"
+    return is_there and isinstance(record.get("id"), str) and isinstance(record.get("time"), dict)
+
+
 def is_storage(folder: Path) -> bool:
-    return (folder / "session").is_dir() and (folder / "message").is_dir()
+    return (folder / "session").is_dir() and ((folder / "message").is_dir() or _by_project(folder).is_dir())
+
+
+def _by_project(storage: Path) -> Path:
+    return storage / "session" / "info"
 
 
 def load_storage(folder: Path) -> list[ImportedSession]:
     """Every session of a storage folder."""
     found: list[ImportedSession] = []
-    for file in sorted((folder / "session").rglob("*.json"))[:_MAX_FILES]:
+    is_by_project = _by_project(folder).is_dir()
+    for file in sorted((_by_project(folder) if is_by_project else folder / "session").rglob("*.json"))[:_MAX_FILES]:
         info = read_value(file)
-        if isinstance(info, dict) and _is_info(info):
+        if not isinstance(info, dict):
+            continue
+        if is_by_project:
+            found += _session(info, _project_messages(folder / "session", text(info.get("id"))), datetime.now(UTC))
+        elif _is_info(info):
             found += _session(info, _stored_messages(folder, text(info.get("id"))), datetime.now(UTC))
     return found
+
+
+def _project_messages(session: Path, session_id: str) -> list[StoredMessage]:
+    infos = [_with_metadata(_read(file)) for file in _files(session / "message", session_id)]
+    parts = session / "part" / session_id if _is_name(session_id) else session
+    return [StoredMessage(info, _parts_in(parts, id) or _parts_inside(info)) for info, id in _named(infos)]
+
+
+def _with_metadata(info: Record) -> Record:
+    """A message of the first versions, with its time and its model where later ones have them."""
+    about = info.get("metadata")
+    if not isinstance(about, dict):
+        return info
+    by = about.get("assistant")
+    return {**(by if isinstance(by, dict) else {}), **info, "time": about.get("time")}
+
+
+def _parts_inside(info: Record) -> list[Record]:
+    """The parts that the first versions kept in the message itself."""
+    return [_later_form(part) for part in objects(info.get("parts"))]
+
+
+def _later_form(part: Record) -> Record:
+    call = part.get("toolInvocation")
+    if not isinstance(call, dict):
+        return part
+    status = "completed" if call.get("state") == "result" else "running"
+    state = {"status": status, "input": call.get("args"), "output": call.get("result")}
+    return {"type": "tool", "callID": call.get("toolCallId"), "tool": call.get("toolName"), "state": state}
 
 
 def _stored_messages(storage: Path, session_id: str) -> list[StoredMessage]:
@@ -156,7 +208,8 @@ def from_rows(info: Record, messages: list[StoredMessage], modified: datetime) -
 
 def _session(info: Record, messages: list[StoredMessage], modified: datetime) -> list[ImportedSession]:
     builder = SessionBuilder(NAME, _created(info) or modified)
-    builder.title, builder.cwd = text(info.get("title")), text(info.get("directory"))
+    builder.title = text(info.get("title"))
+    builder.cwd = text(info.get("directory")) or next(filter(None, map(_folder_of, messages)), "")
     tail = ""
     begun = False
     for message in messages:
@@ -180,6 +233,11 @@ def _session(info: Record, messages: list[StoredMessage], modified: datetime) ->
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 
+def _folder_of(message: StoredMessage) -> str:
+    path = message.info.get("path")
+    return text(path.get("cwd")) if isinstance(path, dict) else ""
+
+
 def _created(info: Record) -> datetime | None:
     times = info.get("time")
     return read_time(times.get("created")) if isinstance(times, dict) else None
@@ -199,13 +257,13 @@ def _count_left_out(builder: SessionBuilder, parts: list[Record], *carried: str)
 def _prompt(builder: SessionBuilder, message: StoredMessage) -> None:
     _count_left_out(builder, message.parts, "text", "file", "subtask")
     files = [part for part in message.parts if part.get("type") == "file"]
-    others = [text(part.get("filename") or part.get("url")) for part in files if image_of(part) is None]
-    if inside := sum(text(part.get("url")).startswith("data:") for part in files if image_of(part) is None):
+    others = [text(part.get("filename") or part.get("url")) for part in files if file_of(part) is None]
+    if inside := sum(text(part.get("url")).startswith("data:") for part in files if file_of(part) is None):
         builder.leave_out("attached files", inside)
     asked = (text(part.get("prompt")) for part in message.parts if part.get("type") == "subtask")
     said = "\n".join(filter(None, (_texts(message.parts), *asked))) or _told_body(message.info)
     prompt = "\n".join(filter(None, (said, *(f"[file: {one_line(name, NAME_CHARS)}]" for name in others))))
-    builder.prompt(prompt, _created(message.info), images=images_in(files))
+    builder.prompt(prompt, _created(message.info), images=files_in(files))
 
 
 def _told_body(info: Record) -> str:
@@ -273,7 +331,7 @@ def _answer(builder: SessionBuilder, part: Record) -> None:
     content = readable(state.get("error") if failed else state.get("output"))
     times = state.get("time")
     time = read_time(times.get("end")) if isinstance(times, dict) else None
-    images = images_in(objects(state.get("attachments")))
+    images = files_in(objects(state.get("attachments")))
     builder.results([Result(text(part.get("callID")), content, text(part.get("tool")), failed, images)], time)
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic_ai.messages import ModelMessage, ModelResponsePart
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.exchange.image_blocks import images_in
+from co_tui.exchange.file_blocks import files_in
 from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_parts import EMPTY, called, said, thought
@@ -121,7 +121,7 @@ def _say(builder: SessionBuilder, kind: str, parts: list[Any], time: Any, row: R
         builder.reply(found, time, model=model, usage=_usage(row.get("usageMetadata")))
         builder.leave_out(EMPTY, 0 if pieces else 1)
         return
-    images = images_in(pieces)
+    images = files_in(pieces)
     results = [_result(piece) for piece in pieces if isinstance(piece.get("functionResponse"), dict)]
     if results:
         builder.results([*results[:-1], results[-1]._replace(images=(*results[-1].images, *images))], time)
@@ -146,7 +146,7 @@ def _result(piece: Record) -> Result:
     response = answer.get("response")
     failed = isinstance(response, dict) and "error" in response and "output" not in response
     output = response.get("output", response.get("error", response)) if isinstance(response, dict) else response
-    images = images_in(objects(answer.get("parts")))
+    images = files_in(objects(answer.get("parts")))
     return Result(text(answer.get("id")), readable(output), text(answer.get("name")), failed, images)
 
 

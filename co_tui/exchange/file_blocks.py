@@ -1,4 +1,4 @@
-"""Images inside the contents of other programs: those with their bytes as images, those with an address as text."""
+"""Images and PDFs inside the contents of other programs: those with their bytes as files, others by their address."""
 
 import base64
 import binascii
@@ -8,22 +8,27 @@ from typing import Any, Final
 
 from pydantic_ai.messages import BinaryContent
 
-from co_tui.events.images import MOST_IMAGE_BYTES, sendable_type
+from co_tui.events.images import sendable_type
 
+MOST_PDF_BYTES: Final = 20_000_000
+PDF: Final = "application/pdf"
 _DATA_URL: Final = re.compile(r"data:[^,]{0,200};base64,", re.IGNORECASE)
 _WEB: Final = ("http://", "https://")
 _ALPHABET: Final = str.maketrans("-_", "+/")
 
 
-def image_of(block: Any) -> BinaryContent | None:
-    """The image that a block holds; None for all else, and for one that is damaged or too large."""
+def file_of(block: Any) -> BinaryContent | None:
+    """The image or PDF that a block holds; None for all else, and for one that is damaged or too large."""
     encoded = next(filter(None, map(_encoded, _candidates(block))), "") if isinstance(block, dict) else ""
-    return image_from(_decoded(encoded)) if encoded else None
+    return file_from(_decoded(encoded)) if encoded else None
 
 
-def image_from(data: Any) -> BinaryContent | None:
+def file_from(data: Any) -> BinaryContent | None:
     """Of a known kind, whatever it was said to be."""
-    kind = sendable_type(data) if isinstance(data, bytes) else ""
+    if not isinstance(data, bytes):
+        return None
+    is_pdf = data.startswith(b"%PDF-") and len(data) <= MOST_PDF_BYTES
+    kind = PDF if is_pdf else sendable_type(data)
     return BinaryContent(data, media_type=kind) if kind else None
 
 
@@ -42,7 +47,10 @@ def _candidates(block: dict[str, Any]) -> Iterator[Any]:
         if isinstance(holder, dict):
             yield from (holder.get("data"), holder.get("url"))
     yield block.get("image_url")  # Codex
-    if "image" in f"{block.get('type')} {block.get('mimeType')} {block.get('mime')}":  # pi, opencode
+    file = block.get("file")  # OpenAI's chat
+    yield file.get("file_data") if isinstance(file, dict) else block.get("file_data")
+    kind = f"{block.get('type')} {block.get('mimeType')} {block.get('mime')}"
+    if "image" in kind or PDF in kind:  # pi, opencode
         yield from (block.get("data"), block.get("url"))
     if block.get("type") == "image_generation_call":
         yield block.get("result")
@@ -50,7 +58,7 @@ def _candidates(block: dict[str, Any]) -> Iterator[Any]:
 
 def _encoded(candidate: Any) -> str:
     """What is encoded there; empty for an address."""
-    if not isinstance(candidate, str) or len(candidate) > MOST_IMAGE_BYTES * 4 // 3 + 300:
+    if not isinstance(candidate, str) or len(candidate) > MOST_PDF_BYTES * 4 // 3 + 300:
         return ""
     head = _DATA_URL.match(candidate)
     return candidate[head.end() :] if head else "" if ":" in candidate[:20] else candidate
@@ -63,5 +71,5 @@ def _decoded(encoded: str) -> bytes:
         return b""
 
 
-def images_in(blocks: Iterable[Any]) -> tuple[BinaryContent, ...]:
-    return tuple(image for block in blocks if (image := image_of(block)) is not None)
+def files_in(blocks: Iterable[Any]) -> tuple[BinaryContent, ...]:
+    return tuple(file for block in blocks if (file := file_of(block)) is not None)
