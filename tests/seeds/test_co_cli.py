@@ -172,7 +172,11 @@ def on_demand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Conversation
         yield talking.have(_compacts)
 
 
-@says("co-cli", COMMANDS, "`/compact` leaves two messages: the summary, and `Understood. I have the conversation context.`")
+@says(
+    "co-cli",
+    COMMANDS,
+    "`/compact` leaves two messages: the summary, and `Understood. I have the conversation context.`",
+)
 def test_the_pair(on_demand: Conversation) -> None:
     done = on_demand.notes["done"]
     assert on_demand.notes["after"] == [
@@ -287,7 +291,10 @@ def test_the_variables(live: Conversation) -> None:
     given = {"tool_output_trim_chars": "7", "max_history_messages": "8", "summarization_model": "openai-chat:other"}
     environ = {f"CO_CLI_{name.upper()}": value for name, value in given.items()}
     for name, value in given.items():
-        assert _setting(live, name, **environ) == (type(numbers[name])(value), f"the environment (CO_CLI_{name.upper()})")
+        assert _setting(live, name, **environ) == (
+            type(numbers[name])(value),
+            f"the environment (CO_CLI_{name.upper()})",
+        )
         assert _setting(live, name, CO_TUI_POLICY="off", **environ)[0] != value, "only under their policy"
 
 
@@ -324,6 +331,6 @@ shown_elsewhere(
 shown_elsewhere(
     "co-cli",
     "Session Persistence",
-    "headless/test_resuming.py",
-    "`--resume`, `/sessions`: planned there",
+    "headless/test_resuming.py::test_the_latest_session_that_is_free_is_continued_and_named",
+    "Conversations are resumed across starts, from SQLite (planned there)",
 )
