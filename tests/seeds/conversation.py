@@ -12,7 +12,7 @@ from unittest import mock
 
 from co_tui.events import CompactionComplete, Event, Fact
 from co_tui.session.session import Session
-from tests.context.request.test_pipeline import LOADED
+from tests.session.compaction.test_policies import under
 from tests.support.command import CliCommand, Result
 from tests.support.fixtures import provider_environ
 from tests.support.here import Here
@@ -86,12 +86,6 @@ class Conversation:
         command = CliCommand(self.home, self.folder, loaded)
         command.environ.update(self.environ | environ)
         return command(*arguments)
-
-
-def under(policy: str, **changes: Any) -> dict[str, Any]:
-    """A policy's own settings, with some of them changed; which tools there are is said apart."""
-    settings = LOADED[policy].but(**changes)
-    return {name: getattr(settings, name) for name in type(settings).FIELDS if name != "tools"}
 
 
 @contextmanager

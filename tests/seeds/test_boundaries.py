@@ -99,6 +99,7 @@ def test_co_cli_g2a_a_result_over_2000_characters_is_cut(chars: int, cut: bool) 
     assert result.content == ("r" * 2_000 + "\n[…truncated, 2001 chars total]" if cut else "r" * 2_000)
 
 
+@says("co-cli", "Sliding Window", "At least 4 messages stay at the end")
 @pytest.mark.parametrize(
     ("limit", "messages", "tail"), [(40, 41, 20), (40, 39, None), (6, 15, 4), (0, 301, None)], ids=str
 )

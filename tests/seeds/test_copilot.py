@@ -221,6 +221,7 @@ def test_no_truncation_while_it_fits(truncated: Conversation) -> None:
 def test_requests_stay_below_the_limit(truncated: Conversation) -> None:
     assert max(count(request["messages"]) for request in truncated.provider.requests) <= 1_500 * 1.05
     assert all(each.post_tokens <= 1_500 * 0.96 for each in truncated.facts(Truncation))
+    assert {each.token_limit for each in truncated.facts(UsageInfo)} == {100_000}, "the window is as it was"
 
 
 @says("copilot", TRUNCATOR, "Older replies with their results go first, then older prompts; system messages stay")

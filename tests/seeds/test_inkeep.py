@@ -93,6 +93,7 @@ def test_the_fixed_limits(tmp_path_factory: pytest.TempPathFactory) -> None:
         talking.have(_no_summary)
         done = talking.compactions[0]
         assert done.success and done.summary == "" and talking.notes["outcome"] is Outcome.DONE
+        assert done.post_messages <= 1 + 4 and "summarised" not in done.outcome_sentence()
         sent = next(sent for sent in talking.requests if "[Earlier conversation trimmed" in text(sent))
         assert sent[0]["content"].startswith(f"[Earlier conversation trimmed — {len(done.replaced)} messages removed")
 

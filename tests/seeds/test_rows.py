@@ -11,8 +11,7 @@ from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from tests.seeds.behaviours import SEEDS, says
-from tests.seeds.conversation import under
-from tests.session.compaction.test_policies import successes
+from tests.session.compaction.test_policies import successes, under
 from tests.session.tools.test_agent_files import asks, call
 from tests.session.turns.test_delegations import ended, whole
 from tests.support.environments import ScriptedModel, environment_for
