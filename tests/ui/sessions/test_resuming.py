@@ -93,7 +93,8 @@ async def test_a_session_that_was_not_asked_for_is_announced_with_the_key_for_a_
 ) -> None:
     say(home, "s-1", "at the market", cwd=str(home.parent))
     async with running(launch_for(home, provider, session_id="s-1", is_restored=True)) as (app, pilot):
-        await until(pilot, lambda: "F7 starts a new session." in screen_text(app))
+        (notice,) = (each.message for each in app._notifications)
+        assert notice == "This folder's latest session continues. F7 starts a new session."
         assert "at the market" in transcript_text(app)
         await pilot.press("f7")
         await until(pilot, lambda: not app.controller.session_id and "at the market" not in transcript_text(app))
