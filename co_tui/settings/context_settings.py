@@ -284,7 +284,7 @@ class ContextSettings(Record):
         About(
             "context",
             "Start with",
-            "What the app starts with: a new session, or this folder's latest that is not open elsewhere.",
+            "What the app starts with: a new session, or this folder's latest one.",
         ),
     ] = "new"
     truncation: Annotated[
