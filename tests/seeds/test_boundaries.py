@@ -209,7 +209,7 @@ def test_cowagent_g2b_results_of_earlier_turns_over_20000_characters(chars: int,
 @pytest.mark.parametrize(("turns", "left"), [(20, 21), (21, 12)])
 def test_cowagent_g3e_over_20_turns_the_oldest_half_goes_from_the_next_turn_on(turns: int, left: int) -> None:
     governing = governed("cowagent")
-    within = governing.prepare(asked(talk(turns - 1)))
+    within = governing.prepare(asked(wordy(turns - 1)))
     assert within.compaction is None
     done = governing.prepare(asked([*within.history, ModelResponse(parts=[TextPart("meanwhile")])], "next"))
     prompts = [m for m in done.messages if isinstance(m, ModelRequest)]
