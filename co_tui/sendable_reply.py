@@ -1,7 +1,8 @@
 """Leave out of a reply what no provider takes back; the log keeps all of it.
 
 Providers refuse a reply of thinking alone or with thinking at its end, and blank texts. What OpenAI wrote after
-reasoning it takes back under its id only together with that reasoning.
+reasoning it takes back under its id only together with that reasoning. What a provider compacted by itself is left out:
+the library would send only what follows it, while our history has what it summarised.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from pydantic_ai.messages import (
+    CompactionPart,
     FilePart,
     ModelMessage,
     ModelResponse,
@@ -33,7 +35,7 @@ def sendable_reply(reply: ModelResponse) -> ModelResponse:
     """The reply without what no provider takes back: without parts if nothing is left to send."""
     if reply.state == "suspended":
         return reply  # the provider continues it, and takes it back as it is
-    parts = _until_last_said([part for part in reply.parts if not _is_blank(part)])
+    parts = _until_last_said([part for part in reply.parts if not _is_unsent(part)])
     if reply.state == "interrupted" and any(isinstance(part, ThinkingPart) and not part.signature for part in parts):
         parts = [part for part in parts if not isinstance(part, ThinkingPart)]
     parts = [*_without_stray_ids(parts)]
@@ -50,8 +52,9 @@ def bare(part: TextPart | ToolCallPart | FilePart) -> TextPart | ToolCallPart | 
     return replace(part, **BARE)
 
 
-def _is_blank(part: ModelResponsePart) -> bool:
-    return isinstance(part, TextPart) and not part.id and not part.content.strip()
+def _is_unsent(part: ModelResponsePart) -> bool:
+    is_blank = isinstance(part, TextPart) and not part.id and not part.content.strip()
+    return is_blank or isinstance(part, CompactionPart)
 
 
 def _until_last_said(parts: list[ModelResponsePart]) -> list[ModelResponsePart]:
@@ -69,5 +72,5 @@ def _without_stray_ids(parts: Sequence[ModelResponsePart]) -> Iterator[ModelResp
         has_thought = has_thought or isinstance(part, ThinkingPart)
         is_stray = isinstance(part, TextPart | ToolCallPart) and part.id and not has_thought
         plain = replace(part, **NO_ID) if is_stray else part
-        if not _is_blank(plain):
+        if not _is_unsent(plain):
             yield plain

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from co_tui.store.stored_values import SessionRow
 
-    Options = Namespace | SimpleNamespace
+    Options: TypeAlias = Namespace | SimpleNamespace
 
 
 SERVED_DRIVER: Final = "co_tui.ui.terminal.served_driver:ServedDriver"

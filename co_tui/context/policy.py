@@ -64,6 +64,8 @@ class Policy(Record):
     """Whether a resumed session starts with the texts of its last turns instead of its exact history."""
     truncates: bool
     """Whether messages that do not fit are left out of a request."""
+    truncator: str
+    """The name under which the log has truncations."""
     truncation_headroom: float
     max_prompt_tokens: int
     tool_output_trim_chars: int

@@ -45,6 +45,8 @@ RESTORED = "co_tui_restored"
 (`as_before`), and which are not (`changed`)."""
 SLASH = "co_tui_slash"
 """Metadata of a prompt that a slash command wrote: what the user typed, and the file or server that it comes from."""
+COMPACTED_AS = "co_tui_compacted_as"
+"""The signal by which a provider reported with this reply that it compacted the conversation by itself."""
 FOREIGN_ID = "co_tui_foreign_id"
 """Metadata of an imported message: its id in the program that wrote it, else a fingerprint of its content."""
 

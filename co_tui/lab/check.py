@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelResponse, SystemPromptPart, ToolReturnPart, UserPromptPart
 
 from co_tui.agent.wire.rules.wires import refused_by
-from co_tui.context.indexed_history import is_prompt
+from co_tui.context.indexed_history import EARLIER, is_prompt
 from co_tui.sendable_reply import sendable
 
 
@@ -58,7 +58,7 @@ class Inspector:
         found = [*seen.unpaired, *["I1 unanswered call"] * len(seen.open_calls)]
         if self._system != seen.system:
             found.append("I2 system messages")
-        if self._prompt is not None and self._prompt not in seen.prompts:
+        if self._prompt is not None and not any(_is_whole(self._prompt, sent) for sent in reversed(seen.prompts)):
             found.append("I3 latest prompt")
         if not seen.ordered:
             found.append("I5 order")
@@ -120,6 +120,15 @@ def _refused(message: ModelMessage) -> tuple[str, ...]:
 
 def _system(message: ModelMessage) -> tuple[str, ...]:
     return tuple(part.content for part in message.parts if isinstance(part, SystemPromptPart))
+
+
+def _is_whole(prompt: object, sent: object) -> bool:
+    """Whether a prompt was sent whole, by itself or at the end of one that begins with a summary."""
+    if isinstance(prompt, str) and isinstance(sent, str) and sent.startswith(EARLIER):
+        return sent.endswith(f"\n\n{prompt}")
+    if isinstance(prompt, list) and isinstance(sent, list) and len(sent) > len(prompt):
+        return sent[1:] == prompt
+    return prompt == sent
 
 
 def _prompts(message: ModelMessage) -> tuple[object, ...]:

@@ -28,6 +28,8 @@ class Launch(Record):
     workplace: Workplace
     session_id: str = ""
     """The session to open; empty starts a new one."""
+    is_restored: bool = False
+    """Whether the session to open was not asked for: the settings say so."""
     first_command: str = ""
     """The command to begin with, such as `sessions` or `example`."""
     model: str = ""

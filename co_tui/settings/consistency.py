@@ -78,7 +78,7 @@ def unused(settings: Settings) -> Mapping[str, str]:
         why_not = "unused while clear_results_tokens is 0"
         found |= dict.fromkeys(("clear_results_step_tokens", "cleared_result_chars"), why_not)
     if settings.truncation == "off":
-        found["truncation_headroom"] = "unused while truncation is off"
+        found |= dict.fromkeys(("truncation_headroom", "truncator"), "unused while truncation is off")
     if settings.model and not settings.model.startswith("openai-chat:"):
         found["base_url"] = "unused: the model is not an openai-chat: one"
     return found

@@ -278,6 +278,15 @@ class ContextSettings(Record):
             "What a resumed session starts with: its full history, or recent texts only.",
         ),
     ] = "exact"
+    starts_with: Annotated[
+        str,
+        one_of("new", "latest"),
+        About(
+            "context",
+            "Start with",
+            "What the app starts with: a new session, or this folder's latest one.",
+        ),
+    ] = "new"
     truncation: Annotated[
         str,
         one_of("on", "off"),
@@ -286,6 +295,11 @@ class ContextSettings(Record):
     truncation_headroom: Annotated[
         float, number(0, 0.5), About("context", "Truncation headroom", "How far below the limit truncation aims.")
     ] = 0.05
+    truncator: Annotated[
+        str,
+        text("a name"),
+        About("context", "Truncator's name", "The name under which the log has truncations (`performed_by`)."),
+    ] = "truncator"
     tools: Annotated[
         tuple[str, ...],
         some_of(*TOOLS),

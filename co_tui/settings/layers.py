@@ -1,7 +1,8 @@
 """Layered settings: every value knows where it came from.
 
-Strongest first: command line, environment, the resumed session's own choices, the project's `.co-tui.toml`, the user's
-`config.toml`, the policy, the defaults. The process environment is passed in by `cli`.
+Strongest first: command line, environment (co-tui's variables, then the policy's), the resumed session's own choices,
+the project's `.co-tui.toml`, the user's `config.toml`, the policy, the defaults. The process environment is passed
+in by `cli`.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -133,7 +134,7 @@ def _merged(
     merge.project(cwd, Trust(paths.trust_file), without=faults)
     if paths.config_file.exists():
         merge.layer(str(paths.config_file), merge.table(paths.config_file, merge.problems))
-    merge.policy(paths, cwd)
+    merge.policy(paths, cwd, environ)
     merge.narrow()
     return merge
 
@@ -245,8 +246,9 @@ class _Merge:
                     f"{narrowing.source}: {key} = {quoted(narrowing.value)} is ignored; yours is stricter."
                 )
 
-    def policy(self, paths: Paths, cwd: Path) -> None:
-        """Add the layer of the policy. One that cannot be used is reported, and the default takes its place."""
+    def policy(self, paths: Paths, cwd: Path, environ: Mapping[str, str]) -> None:
+        """Add the layers of the policy and of its variables. One that cannot be used is reported, and the default
+        takes its place."""
         chosen = self.found.get("policy", Origin(Settings().policy, "default"))
         name, source = str(chosen.value), chosen.source
         try:
@@ -259,6 +261,7 @@ class _Merge:
         else:
             if "policy" in self.found:
                 self.found["policy"] = Origin(policy.name, source)
+        self._add_variables(policy.variables, environ)
         self._add_policy(policy)
 
     def _add_policy(self, policy: PolicyFile) -> None:
@@ -269,6 +272,19 @@ class _Merge:
             self._policy_code = policy.code
             numbers = {"compaction": "python"} | numbers
         self.layer(source, numbers)
+
+    def _add_variables(self, variables: Mapping[str, str], environ: Mapping[str, str]) -> None:
+        """Add the values of the policy's own variables, below the command line and co-tui's variables only."""
+        for key, variable in variables.items():
+            if not (value := environ.get(variable)):
+                continue
+            weaker = self.found.get(key)
+            if weaker is not None and weaker.source in ABOVE_RESUMED:
+                continue
+            self.found.pop(key, None)
+            self.layer(f"{ENVIRONMENT} ({variable})", {key: shell_text(value)}, name=variables.__getitem__)
+            if weaker is not None:
+                self.found.setdefault(key, weaker)
 
     def _refuse_policy(self, error: SettingsError, chosen: Origin, paths: Paths) -> None:
         name, source = str(chosen.value), chosen.source

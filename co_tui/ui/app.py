@@ -209,6 +209,9 @@ class CoTui(AppInternals, CommandMenus):
         if self.launch.first_command:
             self.run_command(self.launch.first_command, "")
         self.folder_changed()
+        if self.launch.is_restored:
+            again = f"{self.chat.shortcut_for('new')} starts a new session."
+            self.notify(f"This folder's latest session continues. {again}", timeout=8)
         if self.launch.private:
             self.notify("Private session: nothing is saved.", timeout=6)
         self.load_engine()

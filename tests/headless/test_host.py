@@ -48,9 +48,10 @@ def test_the_work_is_done_there_and_the_session_is_resumed_there(here: Here, hos
     assert "(on me@box)" in here("sessions").out
     without = here("run", "--session", row["id"], "-p", "more")
     assert without.code == 2 and f"--host me@box '{host.home}/shop' --resume {row['id']}" in without.err
-    again = here("run", "--host", "me@box", f"{host.home}/shop", "--continue", "-p", "more")
+    again = here("run", "--host", "me@box", f"{host.home}/shop", "--continue", "-p", "more words " * 400)
     assert again.code == 0 and json.loads(here("sessions", "--json").out)["id"] == row["id"]
     assert "works on me@box" in here("diff", row["id"]).err
+    assert here("compact", row["id"]).code == 0, "its log is here"
 
 
 def test_settings_of_the_folder_there_are_not_read(here: Here, host: SshHost) -> None:

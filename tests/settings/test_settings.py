@@ -130,3 +130,27 @@ def test_rules_next_to_a_typo_still_deny(paths: Paths, project: Path, typo: str)
     applied = [(each.effect, str(each.rule)) for each in usable_rules(loaded.settings.permissions)]
     assert applied == [("deny", "Read(.env)")]
     assert loaded.folder_problems[0].endswith("no allow rule applies."), "it is named before what is only ignored"
+
+
+def test_a_policys_own_variables_count_under_it_alone_below_those_of_co_tui(paths: Paths, project: Path) -> None:
+    def origin(policy: str, **environ: str) -> tuple[object, str]:
+        loaded = load(paths=paths, cwd=project, environ={"CO_TUI_POLICY": policy, **environ})
+        assert loaded.problems == ()
+        return loaded.origins["max_history_messages"]
+
+    variable = "CO_CLI_MAX_HISTORY_MESSAGES"
+    written(paths.config_file, "max_history_messages = 11\n")
+    assert origin("co-cli", **{variable: "30"}) == (30, f"the environment ({variable})")
+    assert origin("co-cli", **{variable: ""}) == (11, str(paths.config_file))
+    assert origin("copilot", **{variable: "30"}) == (11, str(paths.config_file))
+    assert origin("co-cli", CO_TUI_MAX_HISTORY_MESSAGES="9", **{variable: "30"}) == (9, "the environment")
+    bad = load(paths=paths, cwd=project, environ={"CO_TUI_POLICY": "co-cli", variable: "many"})
+    assert bad.settings.max_history_messages == 11
+    (problem,) = bad.problems
+    assert variable in problem and "many" in problem and "whole number" in problem
+
+
+def test_variables_of_a_policy_of_ones_own_are_not_read(paths: Paths, project: Path) -> None:
+    written(paths.policies / "mine.toml", '[variables]\nsummarization_model = "SECRET"\n')
+    loaded = load(paths=paths, cwd=project, environ={"CO_TUI_POLICY": "mine", "SECRET": "openai:o"})
+    assert loaded.settings.summarization_model == ""

@@ -45,6 +45,7 @@ from co_tui.agent.wire.refused_form import RefusedForm
 from co_tui.agent.wire.refused_images import RefusedImages
 from co_tui.agent.wire.repaired_arguments import with_repaired_arguments
 from co_tui.events.storable import whole_number
+from co_tui.events.stored_messages import COMPACTED_AS
 
 MOST_REPLY_CHARS: Final = 4_000_000
 """About a million tokens, far more than any reply. The library copies the reply with each chunk."""
@@ -217,7 +218,11 @@ class _GuardedStream(StreamedResponse):
     def get(self) -> ModelResponse:
         response = self.inner.get()
         # Only the final result: converting every snapshot would cost the whole reply each time.
-        return _storable(response) if self._finished else response
+        if not self._finished:
+            return response
+        if self.seen.compacted_as:
+            response = replace(response, metadata={**(response.metadata or {}), COMPACTED_AS: self.seen.compacted_as})
+        return _storable(response)
 
     @property
     def usage(self) -> RequestUsage:

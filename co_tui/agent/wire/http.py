@@ -25,6 +25,8 @@ MOST_REDIRECTS: Final = 3
 
 _END: Final = re.compile(rb"(?:^|[\r\n])data:\s*\[DONE\]")
 _TAIL_BYTES: Final = 64
+_COMPACTED: Final = re.compile(rb'(?<!\\)"type"\s*:\s*"(agent\.thread_context_compacted|compact_[0-9]+)"')
+"""How providers report, outside of the parts of a reply, that they compacted the conversation by themselves."""
 
 
 class NoAnswer(Exception):
@@ -42,6 +44,8 @@ class Exchange:
 
     ended: bool = False
     """Whether the stream sent its end marker."""
+    compacted_as: str = ""
+    """The signal by which the provider reported that it compacted the conversation; empty without one."""
 
 
 exchange: Final[ContextVar[Exchange | None]] = ContextVar("exchange", default=None)
@@ -109,6 +113,8 @@ class _Bounded(httpx2.AsyncByteStream):
         left = most if self._body.is_success else MOST_ERROR_BYTES
         tail = b""
         async for chunk in self._decompressed():
+            if b"compact" in chunk and (found := _COMPACTED.search(tail + chunk)):
+                self._seen.compacted_as = found[1].decode()
             tail = (tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
             self._seen.ended = self._seen.ended or _END.search(tail) is not None
             yield chunk[:left]

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from itertools import pairwise
 from operator import is_
 from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
 
-from co_tui.context.indexed_history import REPLY, IndexedHistory
+from co_tui.context.indexed_history import EARLIER, REPLY, IndexedHistory
 from co_tui.context.policy import Policy
 from co_tui.context.request.repair import Repaired, repair_traced
 from co_tui.context.request.tool_outputs import (
@@ -21,11 +22,13 @@ from co_tui.context.request.tool_outputs import (
     result_tokens,
     trim,
 )
-from co_tui.events.stored_messages import RECOLLECTED
+from co_tui.events.stored_messages import RECOLLECTED, SUMMARY
 from co_tui.sendable_reply import sendable_reply
 
 Keep = Callable[[ToolReturnPart, str], str]
 """Stores a tool result and returns the reference that replaces it."""
+END_OF_SUMMARY = "\n\n---\n\n"
+"""Between a summary and the prompt that it was added to."""
 
 
 class Note(NamedTuple):
@@ -76,6 +79,8 @@ class Stages:
         self._memos: dict[str, Memo] = {"trim": {}, "ends": {}, "archive": {}, "clear": {}}
         self._sendable: Memo = {}
         """Replies of which something is not sent, and what is."""
+        self._joined: Memo = {}
+        """Prompts with a summary, and the same as one text."""
         self._settled = _Settled()
         self._result_tokens: list[int] = []
         """Of the results up to and with each message, if the policy clears old ones."""
@@ -109,6 +114,7 @@ class Stages:
         if not self._pin([live[index] for index in kept]) or cleared != self._cleared:
             self._cleared, unchanged = cleared, 0
         rest = self._tool_outputs(live[unchanged:], prompt - unchanged, cleared - unchanged)
+        rest = [self._with_summary_inside(message) if _has_summary(message) else message for message in rest]
         if note is not None:
             self._add_note(note, rest, unchanged, origins)
         staged = Staged(live, origins, [*last.request[:unchanged], *rest], kept, unchanged)
@@ -132,6 +138,13 @@ class Stages:
         self._sendable[id(reply)] = reply, sent
         return sent
 
+    def _with_summary_inside(self, message: ModelMessage) -> ModelMessage:
+        """The same object as before for each message."""
+        known = self._joined.get(id(message))
+        if known is None or known[0] is not message:
+            self._joined[id(message)] = known = message, with_summary_inside(message)
+        return known[1]
+
     def shortened_by(self, message: ModelMessage) -> tuple[str, ...]:
         """The stages that shortened a message of the history: `archive`, `trim`, `ends`, `clear`."""
         found = []
@@ -149,7 +162,7 @@ class Stages:
     def release(self, messages: Sequence[ModelMessage]) -> None:
         """Drop everything cached for other messages."""
         live = {id(message) for message in messages}
-        for memo in (*self._memos.values(), self._sendable):
+        for memo in (*self._memos.values(), self._sendable, self._joined):
             for key in [key for key in memo if key not in live]:
                 del memo[key]
         self.forget()
@@ -222,6 +235,25 @@ def with_note(message: ModelMessage, text: str) -> ModelMessage:
         return message
     note = UserPromptPart(text, timestamp=message.timestamp or datetime(1970, 1, 1, tzinfo=UTC))
     return replace(message, parts=[*message.parts, note], metadata={**(message.metadata or {}), RECOLLECTED: text})
+
+
+def _has_summary(message: ModelMessage) -> bool:
+    return isinstance(message, ModelRequest) and SUMMARY in (message.metadata or {})
+
+
+def with_summary_inside(message: ModelMessage) -> ModelMessage:
+    """A prompt whose summary is a part of its own as one text: some wires send every part as a message."""
+    if not isinstance(message, ModelRequest):
+        return message
+    for index, (summary, prompt) in enumerate(pairwise(message.parts)):
+        if not isinstance(summary, UserPromptPart) or not isinstance(prompt, UserPromptPart):
+            continue
+        if isinstance(summary.content, str) and summary.content.startswith(EARLIER):
+            head, said = summary.content + END_OF_SUMMARY, prompt.content
+            content = head + said if isinstance(said, str) else [head, *said]
+            one = replace(prompt, content=content)
+            return replace(message, parts=[*message.parts[:index], one, *message.parts[index + 2 :]])
+    return message
 
 
 def split_note(message: ModelRequest) -> tuple[ModelRequest, ModelRequest]:

@@ -51,6 +51,16 @@ def latest_row(
     return row
 
 
+def latest_here(context: CommandContext, cwd: Path) -> "SessionRow | None":
+    """The newest session of this folder that is not open; None when there is none."""
+    from co_tui.session.repository_identity import same_folders
+
+    with context.store.reading() as reading:
+        where, also = context.workplace.text, same_folders(reading, cwd)
+        row = reading.latest(where, also=also, without=context.store.claimed())
+    return row if row is not None and row.cwd in (where, *also) else None
+
+
 def refresh(context: CommandContext, session_id: str = "") -> None:
     """Pull what is new of a session, or of all; says why if that is not possible."""
     if trouble := context.store.sync.refresh(session_id):

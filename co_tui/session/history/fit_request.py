@@ -28,8 +28,7 @@ async def fit_request(history: GovernedHistory, measured: Measured) -> Prepared:
             measured = await history.measure()
             prepared = await history.fitted(measured, prepared.held)
     if prepared.truncation is not None:
-        truncation = _truncation(history.entries, measured, prepared, held)
-        await history.recorder.record(truncation.but(agent=history.agent))
+        await history.recorder.record(_truncation(history, measured, prepared, held))
     await history.report(prepared.reading)
     return prepared
 
@@ -54,8 +53,8 @@ async def _recollection(history: GovernedHistory, measured: Measured, prepared: 
     )
 
 
-def _truncation(entries: Sequence[Entry], measured: Measured, prepared: Prepared, before: Omitted) -> Truncation:
-    figures, held = prepared.truncation, prepared.held
+def _truncation(history: GovernedHistory, measured: Measured, prepared: Prepared, before: Omitted) -> Truncation:
+    entries, figures, held = history.entries, prepared.truncation, prepared.held
     assert figures is not None
     upto = range(held.clipped_upto, -1, -1) if held.clipped_chars else ()
     clipped = next((index for index in upto if measured.origins[index] is not None), None)
@@ -66,7 +65,8 @@ def _truncation(entries: Sequence[Entry], measured: Measured, prepared: Prepared
         post_messages=figures.post_messages,
         tokens_removed=figures.pre_tokens - figures.post_tokens,
         messages_removed=figures.pre_messages - figures.post_messages,
-        performed_by="truncator",
+        performed_by=history.policy.truncator,
+        agent=history.agent,
         left_out=tuple(sorted(_refs(entries, measured, held.left_out - before.left_out))),
         clipped_chars=held.clipped_chars,
         clipped_upto=tuple(_refs(entries, measured, [clipped])) if clipped is not None else (),

@@ -32,7 +32,7 @@ from co_tui.events import (
     SessionInterrupted,
 )
 from co_tui.events.facts.conversation import REPLY_KEPT, TURN_STOPPED
-from co_tui.events.stored_messages import prompt_of
+from co_tui.events.stored_messages import COMPACTED_AS, prompt_of
 from co_tui.events.triggers import Trigger
 from co_tui.session.approvals.asking import NOT_ANSWERED, Approvals, not_answered, open_questions
 from co_tui.session.attachments import AttachmentRefused
@@ -255,19 +255,21 @@ class Turn(GovernedRun):
         await self._requests.answered(response)
 
     async def _log_provider_compaction(self, response: ModelResponse) -> None:
-        """A provider may compact by itself and report it in the reply; our history is unchanged."""
-        for part in response.parts:
-            if isinstance(part, CompactionPart):
-                by = part.provider_name or response.provider_name or "the provider"
-                await self._recorder.record(
-                    CompactionComplete(
-                        success=True,
-                        trigger=Trigger.PROVIDER,
-                        summary=part.content or "",
-                        summarised_by=by,
-                        model=self._history.model,
-                    )
+        """A provider may compact by itself and report it in the reply or around it; our history is unchanged."""
+        parts = [part for part in response.parts if isinstance(part, CompactionPart)]
+        signal = str((response.metadata or {}).get(COMPACTED_AS, ""))
+        for part in parts or ([CompactionPart()] if signal else []):
+            by = part.provider_name or response.provider_name or "the provider"
+            await self._recorder.record(
+                CompactionComplete(
+                    success=True,
+                    trigger=Trigger.PROVIDER,
+                    summary=part.content or "",
+                    summarised_by=by,
+                    note=f"reported as {signal}" if signal else "",
+                    model=self._history.model,
                 )
+            )
 
     async def _interrupted(self, run_messages: Sequence[ModelMessage]) -> Outcome:
         run_messages = self._with_results(run_messages)

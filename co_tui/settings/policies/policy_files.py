@@ -36,6 +36,9 @@ class PolicyFile(NamedTuple):
     settings: Mapping[str, object]
     description: str = ""
     code: "PolicyCode | None" = None
+    variables: Mapping[str, str] = {}
+    """Settings, and the environment variables of the program it follows that set them. Built-in policies only: a
+    variable may hold a secret."""
 
 
 class PolicyGroup(NamedTuple):
@@ -110,7 +113,9 @@ def read_policy(name: str, paths: Paths, *, folder: Path | None = None) -> Polic
     table = read_table(file)
     description = table.get("description", "")
     text = one_line(description, DESCRIPTION_CHARS) if isinstance(description, str) else ""
-    return PolicyFile(name, _table_of(table.get("settings", {}), file), text)
+    variables = _table_of(table.get("variables", {}), file) if BUILT_IN in file.parents else {}
+    named = {key: str(variable) for key, variable in variables.items()}
+    return PolicyFile(name, _table_of(table.get("settings", {}), file), text, variables=named)
 
 
 def may_set(key: str) -> bool:

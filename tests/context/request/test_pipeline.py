@@ -291,12 +291,13 @@ def test_cowagent_turns_budget_and_ends() -> None:
     assert (numbers.head_tail_chars, numbers.agent_max_steps, numbers.retention_days) == (20_000, 15, 30)
     assert prepared("cowagent", asked(talk(19))).compaction is None  # 20 turns
     governed = Governed(numbers, 128_000)
-    first = governed.prepare(asked(talk(20)))
+    first = governed.prepare(asked(wordy(20)))
     assert first.compaction is None, "it is summarised in the background"
     done = governed.prepare(asked([*first.history, ModelResponse(parts=[TextPart("meanwhile")])], "next"))
     assert done.compaction is not None and done.compaction.trigger == "turns" and not done.waited
     first = done.messages[0]
-    assert [part.content for part in first.parts][-1] == "question 10" and "summarised" in first.parts[0].content
+    (part,) = first.parts
+    assert part.content.startswith("[Earlier conversation, summarised]\n") and "\n\n---\n\nquestion 10" in part.content
     long = "a" * 15_000 + "b" * 15_000
     clipped = prepared("cowagent", asked(talk(2, long))).messages[2].parts[0].content
     assert len(clipped) <= 20_000 and clipped.startswith("aaa") and clipped.endswith("bbb") and "left out" in clipped

@@ -18,7 +18,6 @@ from co_tui.session.turns.turn import Outcome
 from co_tui.settings.hook_entries import HookEntry
 from tests.support.compacting import (
     Person,
-    read,
     texts,
 )
 from tests.support.environments import facts
@@ -125,27 +124,6 @@ async def test_a_background_failure_is_an_event_and_not_tried_again_at_once(home
         assert failed and "not now" in failed[0].error
         assert len(failed) < 8
         assert await session.submit("still here?") is Outcome.DONE
-
-
-async def test_co_cli_slides_its_window_live(home: Path, provider: Provider) -> None:
-    settings = {"compaction": "window", "summary_form": "marker", "max_history_messages": 10}
-    async with talking(home, provider, policy="co-cli", **settings) as session:
-        await fill(session, 6)
-        (done,) = [each for each in compactions(session.state) if each.success]
-        assert done.trigger == "window"
-        assert any(text.startswith("[Summary of ") for text in texts(session.state))
-
-
-async def test_cowagent_trims_turns_and_writes_the_memory(home: Path, provider: Provider) -> None:
-    settings = {"compaction": "turns", "summary_form": "prompt", "agent_max_context_turns": 4}
-    async with talking(home, provider, policy="cowagent", **settings) as session:
-        await fill(session, 6)
-        await session.settle(5)
-        done = [each for each in compactions(session.state) if each.success]
-        assert done and done[0].trigger == "turns"
-        (written, *_) = facts(list(session.state.timeline), MemoryWritten)
-        assert "src/module.py" in read(Path(written.where))
-        assert any(text.startswith("[Earlier conversation, summarised]") for text in texts(session.state))
 
 
 # Hooks and questions

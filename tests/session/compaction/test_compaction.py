@@ -92,15 +92,6 @@ async def test_a_checkpoint_is_written_for_people_to_read(home: Path, provider: 
         assert "002-function-talk.md" in (folder / "checkpoints" / "index.md").read_text()
 
 
-async def test_co_cli_puts_its_two_messages(home: Path, provider: Provider) -> None:
-    async with talking(home, provider, policy="co-cli", summary_form="pair", keep_recent_share=0.0) as session:
-        await fill(session, 3)
-        await session.compact()
-        first, second = texts(session.state)
-        assert first.startswith("[Compacted conversation summary]\n## Decisions")
-        assert second == "Understood. I have the conversation context."
-
-
 async def test_nothing_to_compact_is_a_sentence(home: Path, provider: Provider) -> None:
     async with talking(home, provider) as session:
         with pytest.raises(CompactionRefused, match="Nothing to compact"):

@@ -7,7 +7,6 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from pydantic_ai.messages import CompactionPart, ModelResponse, TextPart
 
 from co_tui.events import (
     SessionError,
@@ -16,7 +15,6 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.runtime.runtime_switcher import WindowTooSmall
 from co_tui.session.session import Session
 from co_tui.session.state.released import PackedMessage
-from co_tui.session.turns.turn import Turn
 from tests.support.environments import facts
 from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
@@ -99,27 +97,6 @@ async def test_automatic_summaries_can_have_a_model_of_their_own(home: Path, pro
         await session.settle(5)
         assert any(each.summarised_by == "openai-chat:other" for each in compactions(session.state))
         assert (await session.compact()).summarised_by == MODEL, "on demand the primary model writes"
-
-
-async def test_a_providers_own_compaction_shows_as_such(home: Path, provider: Provider) -> None:
-    async with talking(home, provider) as session:
-        await talk(session, 1)
-        history = list(session.state.history)
-        runtime, factory = session._runtime, session._factory
-        turn = Turn(
-            runtime,
-            factory.compaction.compactor,
-            lambda: factory.compaction.recovery(runtime.compactable),
-            2,
-            factory.delegated_runs,
-            session.queue,
-        )
-        part = CompactionPart(content="What was said, as the provider sees it.", provider_name="anthropic")
-        await turn.after_response(ModelResponse(parts=[part, TextPart("so")]))
-        done = compactions(session.state)[-1]
-        assert (done.success, done.summarised_by, done.replaced) == (True, "anthropic", ())
-        assert list(session.state.history)[:2] == history and not session.state.rewrites, "nothing of ours is gone"
-        assert replayed(home, session.id) == session.state
 
 
 async def test_telemetry_sends_numbers_and_no_words(home: Path, provider: Provider) -> None:

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from co_tui.events import CompactionStart, HookRun, Truncation
+from co_tui.events import CompactionStart, HookRun
 from co_tui.session.compaction import telemetry
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
@@ -20,7 +20,7 @@ from tests.context.request.test_pipeline import LOADED
 from tests.support.compacting import texts
 from tests.support.environments import facts
 from tests.support.long_run import also_in_a_long_run
-from tests.support.provider import Provider, Reply, count
+from tests.support.provider import Provider, Reply
 from tests.support.stores import replayed
 from tests.support.talks import GOOD, compactions, fill, talk, talking
 from tests.support.waiting import PATIENCE_S, until
@@ -40,9 +40,6 @@ def successes(session: Session) -> list[Any]:
     return [done for done in compactions(session.state) if done.success]
 
 
-# co-cli
-
-
 async def test_co_cli_on_demand_leaves_its_two_messages_and_nothing_else(home: Path, provider: Provider) -> None:
     async with talking(home, provider, **under("co-cli")) as session:
         await session.submit("From now on always answer in French.")
@@ -58,18 +55,6 @@ async def test_co_cli_on_demand_leaves_its_two_messages_and_nothing_else(home: P
         assert roles == ["system", "user", "assistant", "user"]
 
 
-async def test_co_cli_a_failing_summariser_gives_the_static_marker(home: Path, provider: Provider) -> None:
-    provider.summary = BROKEN
-    async with talking(home, provider, **under("co-cli", max_history_messages=10)) as session:
-        await fill(session, 6)
-        (done,) = successes(session)
-        assert done.summary == "" and done.summarised_by == "" and "rejected" in done.note and done.error == ""
-        marker = f"[Earlier conversation trimmed — {len(done.replaced)} messages removed to stay within context budget]"
-        assert marker in texts(session.state) and replayed(home, session.id) == session.state
-        told = done.outcome_sentence()
-        assert "summarised" not in told and f"{len(done.replaced)} messages removed, no summary" in told
-
-
 async def test_co_cli_c14_on_demand_nothing_changes_without_a_summary(home: Path, provider: Provider) -> None:
     provider.summary = BROKEN
     async with talking(home, provider, **under("co-cli")) as session:
@@ -81,35 +66,6 @@ async def test_co_cli_c14_on_demand_nothing_changes_without_a_summary(home: Path
         assert (done.pre_tokens, done.pre_messages) == (done.post_tokens, done.post_messages)
         assert "summarised" not in done.outcome_sentence() and "nothing changed" in done.outcome_sentence()
         assert replayed(home, session.id) == session.state
-
-
-# inkeep
-
-
-async def test_inkeep_without_a_summary_keeps_its_fixed_limits(home: Path, provider: Provider) -> None:
-    provider.summary = BROKEN
-    provider.window = 2_000
-    async with talking(home, provider, **under("inkeep", fallback_messages=4)) as session:
-        while not successes(session):
-            await talk(session, 1)
-        (done,) = successes(session)
-        kept = texts(session.state)
-        assert kept[0].startswith("[Earlier conversation trimmed — ") and len(done.replaced) >= 2
-        assert "summarised" not in done.outcome_sentence()
-        assert done.post_messages <= 1 + 4
-        assert await session.submit("and now?") is Outcome.DONE
-
-
-# cowagent
-
-
-async def test_cowagent_no_request_over_the_budget_goes_out(home: Path, provider: Provider) -> None:
-    async with talking(home, provider, **under("cowagent", agent_max_context_tokens=2_000)) as session:
-        await talk(session, 3)
-        await talk(session, 7, words=120)
-        assert max(count(request["messages"]) for request in provider.requests) <= 2_000 * 1.1
-        assert {done.trigger for done in successes(session)} == {"budget"}
-        assert not facts(list(session.state.timeline), Truncation)
 
 
 async def test_cowagent_a_summary_is_applied_between_turns_not_within_a_tool_loop(
@@ -156,17 +112,6 @@ async def test_hooks_see_every_trigger_also_when_only_texts_are_kept(
         assert facts(list(session.state.timeline), HookRun) and '"trigger": "budget"' in seen.read_text()
 
 
-# copilot
-
-
-async def test_copilot_no_request_is_longer_than_the_longest_prompt(home: Path, provider: Provider) -> None:
-    async with talking(home, provider, **under("copilot", max_prompt_tokens=1_200)) as session:
-        await fill(session, 10)
-        assert facts(list(session.state.timeline), Truncation)
-        assert session.state.usage is not None and session.state.usage.token_limit == 100_000
-        assert max(count(request["messages"]) for request in provider.requests) <= 1_200 * 1.1
-
-
 async def test_copilot_the_start_shows_what_the_context_is_made_of(home: Path, provider: Provider) -> None:
     exporter, spans = InMemorySpanExporter(), TracerProvider()
     spans.add_span_processor(SimpleSpanProcessor(exporter))
@@ -184,15 +129,6 @@ async def test_copilot_the_start_shows_what_the_context_is_made_of(home: Path, p
     for name in ("system_tokens", "conversation_tokens", "tool_definition_tokens"):
         assert told[f"co_tui.{name}"] == getattr(start, name)
     assert start.conversation_tokens > 300
-
-
-async def test_the_summariser_is_told_what_the_system_prompt_is_about(home: Path, provider: Provider) -> None:
-    async with talking(home, provider, **under("copilot")) as session:
-        await fill(session, 3)
-        assert (await session.compact()).success
-        system = provider.requests[-1]["messages"][0]["content"]
-        asked = provider.summary_requests[-1]["messages"][-1]["content"]
-        assert " ".join(system.split())[:200] in asked.split("<conversation>")[0]
 
 
 @pytest.mark.parametrize(("limit", "turns"), also_in_a_long_run([(24, 4)], [(20, 3)]))

@@ -88,6 +88,18 @@ async def test_a_session_of_another_folder_continues_there_or_here(
     assert {row.id: Path(row.cwd).name for row in listed(home)} == {"s-1": "shop", "s-2": "shop", "s-3": "shop"}
 
 
+async def test_a_session_that_was_not_asked_for_is_announced_with_the_key_for_a_new_one(
+    home: Path, provider: Provider
+) -> None:
+    say(home, "s-1", "at the market", cwd=str(home.parent))
+    async with running(launch_for(home, provider, session_id="s-1", is_restored=True)) as (app, pilot):
+        (notice,) = (each.message for each in app._notifications)
+        assert notice == "This folder's latest session continues. F7 starts a new session."
+        assert "at the market" in transcript_text(app)
+        await pilot.press("f7")
+        await until(pilot, lambda: not app.controller.session_id and "at the market" not in transcript_text(app))
+
+
 async def test_a_session_that_another_process_writes_is_read_or_copied(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider, session_id="s-1")
     say(home, "s-1", "shared", cwd=str(launch.cwd))

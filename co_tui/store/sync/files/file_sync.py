@@ -92,6 +92,7 @@ class ServerFiles:
 
     def send_unsent(self) -> None:
         """Send what this and earlier processes could not; called when there is a connection. Returns at once."""
+        self._known.open()
         with self._lock:
             files = [file for file in self._known.unsent() if file not in self._queued]
             self._queued.update(files)

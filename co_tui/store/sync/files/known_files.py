@@ -6,23 +6,22 @@ import os
 import sqlite3
 import threading
 import zlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from co_tui.paths import ensure_file
 from co_tui.store.sync.files.synced_file import SyncedFile
 
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
 BUSY_S: Final = 5.0
-_SCHEMA: Final = """
-CREATE TABLE IF NOT EXISTS known(
-    name TEXT, place TEXT, version INTEGER, digest TEXT, changed_ns INTEGER, size INTEGER, body BLOB,
-    PRIMARY KEY (name, place)
-);
-CREATE TABLE IF NOT EXISTS unsent(
-    name TEXT, path TEXT, kind TEXT, key TEXT, session_id TEXT, joins INTEGER, PRIMARY KEY (name, path, key)
-);
-"""
+_KNOWN: Final = {
+    "name": str, "place": str, "version": int, "digest": str, "changed_ns": int, "size": int, "body": bytes
+}  # fmt: skip
+_STATE: Final = ("name", "version", "digest", "changed_ns", "size")
+_UNSENT: Final = {"name": str, "path": str, "kind": str, "key": str, "session_id": str, "joins": int}
 
 
 class FileStatus(NamedTuple):
@@ -58,24 +57,21 @@ class KnownFiles:
     def __init__(self, file: Path) -> None:
         self._file = file
         self._lock = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
+        self._database: Database | None = None
 
     def under(self, file: SyncedFile) -> dict[str, KnownFile]:
         """By name: of a file itself, or of those in a folder."""
         place = _place(file)
-        query = "SELECT name, version, digest, changed_ns, size FROM known WHERE "
         if file.is_folder:
-            rows = self._rows(
-                f"{query} name >= ? AND name < ? AND place >= ? AND place < ?",
-                (file.name, _after(file.name), f"{place}{os.sep}", _after(f"{place}{os.sep}")),
-            )
+            bounds = (file.name, _after(file.name), f"{place}{os.sep}", _after(f"{place}{os.sep}"))
+            rows = self._rows("known", _STATE, "name >= ? AND name < ? AND place >= ? AND place < ?", bounds)
         else:
-            rows = self._rows(f"{query} name = ? AND place = ?", (file.name, place))
+            rows = self._rows("known", _STATE, "name = ? AND place = ?", (file.name, place))
         return {name: KnownFile(version, digest, FileStatus(*status)) for name, version, digest, *status in rows}
 
     def body(self, file: SyncedFile) -> str:
         """The text of a file when it was equal; empty for one that only one machine at a time changes."""
-        rows = self._rows("SELECT body FROM known WHERE name = ? AND place = ?", (file.name, _place(file)))
+        rows = self._rows("known", ("body",), "name = ? AND place = ?", (file.name, _place(file)))
         return zlib.decompress(rows[0][0]).decode() if rows else ""
 
     def record(self, equal: Iterable[EqualFile]) -> None:
@@ -83,54 +79,79 @@ class KnownFiles:
             (file.name, _place(file), version, digest(body), *status, _packed(file, body))
             for file, version, body, status in equal
         ]
-        self._change("INSERT OR REPLACE INTO known VALUES(?, ?, ?, ?, ?, ?, ?)", *rows)
+        named = [dict(zip(_KNOWN, row, strict=True)) for row in rows]
+        self._change(lambda database: database.table("known").insert_all(named, replace=True))
 
     def add_unsent(self, file: SyncedFile) -> None:
-        self._change("INSERT OR REPLACE INTO unsent VALUES(?, ?, ?, ?, ?, ?)", (file.name, str(file.path), *file[2:]))
+        row = dict(zip(_UNSENT, (file.name, str(file.path), *file[2:]), strict=True))
+        self._change(lambda database: database.table("unsent").insert(row, replace=True))
 
     def unsent(self) -> list[SyncedFile]:
         """All that was changed here and is not in the database as far as is known, by any process."""
         if not self._file.exists():
             return []
-        rows = self._rows("SELECT name, path, kind, key, session_id, joins FROM unsent ORDER BY rowid", ())
+        rows = self._rows("unsent", tuple(_UNSENT))
         return [SyncedFile(name, Path(path), kind, key, id_, bool(joins)) for name, path, kind, key, id_, joins in rows]
 
     def sent(self, file: SyncedFile) -> None:
-        values = (file.name, str(file.path), file.key)
-        self._change("DELETE FROM unsent WHERE name = ? AND path = ? AND key = ?", values)
+        named = (file.name, str(file.path), file.key)
+        where = "name = ? AND path = ? AND key = ?"
+        self._change(lambda database: database.table("unsent").delete_where(where, named))
 
     def forget(self, session_id: str) -> None:
         """A session was deleted."""
         draft, prefix = f"drafts/{session_id}", f"sessions/{session_id}/"
-        self._change("DELETE FROM unsent WHERE session_id = ? OR name = ?", (session_id, draft))
-        self._change("DELETE FROM known WHERE name >= ? AND name < ? OR name = ?", (prefix, _after(prefix), draft))
+
+        def delete(database: "Database") -> None:
+            database.table("unsent").delete_where("session_id = ? OR name = ?", (session_id, draft))
+            named = (prefix, _after(prefix), draft)
+            database.table("known").delete_where("name >= ? AND name < ? OR name = ?", named)
+
+        self._change(delete)
+
+    def open(self) -> None:
+        """Open the file now, in this thread: the library that it needs takes a moment to load."""
+        with contextlib.suppress(sqlite3.Error, OSError), self._lock:
+            self._opened()
 
     def close(self) -> None:
         with self._lock:
-            if self._connection is not None:
-                self._connection.close()
-                self._connection = None
+            if self._database is not None:
+                self._database.close()
+                self._database = None
 
-    def _rows(self, query: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+    def _rows(
+        self, table: str, columns: Sequence[str], where: str | None = None, values: Sequence[object] = ()
+    ) -> list[tuple[Any, ...]]:
+        """The columns of the rows, oldest first."""
         with contextlib.suppress(sqlite3.Error, OSError), self._lock:
-            return self._open().execute(query, values).fetchall()
+            found = self._opened().table(table).rows_where(where, values, select=", ".join(columns), order_by="rowid")
+            return [tuple(row.values()) for row in found]
         return []
 
-    def _change(self, statement: str, *values: tuple[object, ...]) -> None:
-        with contextlib.suppress(sqlite3.Error, OSError), self._lock, self._open() as connection:
-            connection.executemany(statement, values)
+    def _change(self, work: "Callable[[Database], object]") -> None:
+        """Do it in a transaction that waits for other processes before it reads anything."""
+        with contextlib.suppress(sqlite3.Error, OSError), self._lock:
+            database = self._opened()
+            database.conn.execute("BEGIN IMMEDIATE")
+            with database.conn:
+                work(database)
 
-    def _open(self) -> sqlite3.Connection:
-        if self._connection is None:
+    def _opened(self) -> "Database":
+        if self._database is None:
+            from sqlite_utils import Database  # slow to import, and only needed with a server
+
             connection = sqlite3.connect(
-                ensure_file(self._file), timeout=BUSY_S, check_same_thread=False, isolation_level="IMMEDIATE"
+                ensure_file(self._file), timeout=BUSY_S, check_same_thread=False, isolation_level=None
             )
             # A power cut may lose what was known, never what was written: that is found by looking at the files.
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.executescript(_SCHEMA)
-            self._connection = connection
-        return self._connection
+            database = Database(connection, execute_plugins=False)
+            database.table("known").create(_KNOWN, pk=("name", "place"), if_not_exists=True)
+            database.table("unsent").create(_UNSENT, pk=("name", "path", "key"), if_not_exists=True)
+            self._database = database
+        return self._database
 
 
 def digest(body: str) -> str:

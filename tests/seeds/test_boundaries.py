@@ -1,4 +1,4 @@
-"""Each policy against the document it comes from: every number of it once, by the row that names it."""
+"""Each number of the sources at its boundary, on the engine that sessions run."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +26,7 @@ from co_tui.session.compaction.summaries import request_for
 from co_tui.session.history.restoring import LEAST_RESTORED_TURNS
 from co_tui.settings import Settings
 from tests.context.request.test_pipeline import LOADED, asked, talk, wordy
+from tests.seeds.behaviours import says
 from tests.support.governed import Governed, Request
 
 NUMBERS = [
@@ -99,6 +100,7 @@ def test_co_cli_g2a_a_result_over_2000_characters_is_cut(chars: int, cut: bool) 
     assert result.content == ("r" * 2_000 + "\n[…truncated, 2001 chars total]" if cut else "r" * 2_000)
 
 
+@says("co-cli", "Sliding Window", "At least 4 messages stay at the end")
 @pytest.mark.parametrize(
     ("limit", "messages", "tail"), [(40, 41, 20), (40, 39, None), (6, 15, 4), (0, 301, None)], ids=str
 )
@@ -128,11 +130,13 @@ def inkeep(history: list[ModelMessage], share: float, **options: Any) -> Request
     return prepared("inkeep", history, window=int(used / share), **options)
 
 
+@says("inkeep", "Conversation-Level Compression", "The conversation is compressed at 50 % of the model's window")
 @pytest.mark.parametrize(("share", "compressed"), [(0.48, False), (0.52, True)])
 def test_inkeep_g3b_compresses_at_half_of_the_window(share: float, compressed: bool) -> None:
     assert (inkeep(asked(talk(30, "some output words " * 20)), share).compaction is not None) == compressed
 
 
+@says("inkeep", "Fixed Limits", "Without a summary the 50 most recent messages stay")
 @pytest.mark.parametrize("summarise", [fails, says_nothing, None])
 def test_inkeep_g3b_without_a_summary_the_last_50_messages_stay(summarise: Callable[..., str] | None) -> None:
     done = inkeep(asked(talk(200)), 0.6, summarise=summarise)
@@ -140,6 +144,7 @@ def test_inkeep_g3b_without_a_summary_the_last_50_messages_stay(summarise: Calla
     assert contents(done.messages)[0].startswith("[Earlier conversation trimmed — 351 messages removed")
 
 
+@says("inkeep", "Fixed Limits", "At most 8,000 tokens of them")
 @pytest.mark.parametrize("summarise", [fails, None])
 def test_inkeep_g3b_and_at_most_8000_tokens_of_them(summarise: Callable[..., str] | None) -> None:
     history = asked(talk(60, "some output words " * 250))
@@ -148,11 +153,17 @@ def test_inkeep_g3b_and_at_most_8000_tokens_of_them(summarise: Callable[..., str
     assert done.compaction is not None and 6_000 < sum(map(tokens, done.messages[1:])) <= 8_000
 
 
+@says("inkeep", "Intelligent Compression", "Up to 10,000 messages are considered")
 def test_inkeep_g3b_considers_the_newest_10000_messages() -> None:
     governor = Governor(policy_of(LOADED["inkeep"]), Window(tokens=1_000_000, known=True))
     assert len(request_for(governor, talk(5_500), Trigger.BLOCKING).messages) == 10_000
 
 
+@says(
+    "inkeep",
+    "Sub-Agent Generation Compression",
+    "A sub-agent's own results are compressed at 75 to 91 % of the window, by its size",
+)
 def test_inkeep_g3c_a_run_is_compressed_between_75_and_91_percent() -> None:
     shares = [run_threshold(policy_of(LOADED["inkeep"]), window) for window in (8_000, 128_000, 1_000_000)]
     assert shares[0] == 0.75 and shares[-1] == 0.91 and shares == sorted(shares)
@@ -199,7 +210,7 @@ def test_cowagent_g2b_results_of_earlier_turns_over_20000_characters(chars: int,
 @pytest.mark.parametrize(("turns", "left"), [(20, 21), (21, 12)])
 def test_cowagent_g3e_over_20_turns_the_oldest_half_goes_from_the_next_turn_on(turns: int, left: int) -> None:
     governing = governed("cowagent")
-    within = governing.prepare(asked(talk(turns - 1)))
+    within = governing.prepare(asked(wordy(turns - 1)))
     assert within.compaction is None
     done = governing.prepare(asked([*within.history, ModelResponse(parts=[TextPart("meanwhile")])], "next"))
     prompts = [m for m in done.messages if isinstance(m, ModelRequest)]

@@ -1,8 +1,4 @@
-"""Rows of the seeds that only a live session shows, under each seed's policy: skills and plan (C5), delegates (T4).
-
-Resuming under `cowagent` (S4) is in `test_restored_texts.py`, `/compact` that cannot summarise (C14) in
-`test_policies.py`.
-"""
+"""What all four policies have in common with each other or not: skills and plan (C5), delegates (T4)."""
 
 import json
 from pathlib import Path
@@ -17,6 +13,7 @@ from co_tui.session.state.derive import replay
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
+from tests.seeds.behaviours import SEEDS, says
 from tests.session.compaction.test_policies import successes, under
 from tests.session.tools.test_agent_files import asks, call
 from tests.session.turns.test_delegations import ended, whole
@@ -24,9 +21,8 @@ from tests.support.environments import ScriptedModel, environment_for
 from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.stores import stored_events
-from tests.support.talks import served_environment, talk, talking
+from tests.support.talks import GOOD, LONG, served_environment, talk, talking
 
-SEEDS = ("co-cli", "inkeep", "copilot", "cowagent")
 AUTOMATIC: list[tuple[str, dict[str, Any]]] = [
     ("co-cli", {"max_history_messages": 8}),
     ("cowagent", {"agent_max_context_turns": 4}),
@@ -46,15 +42,15 @@ REPORTED = """Its tool calls and results:
 """
 
 
-@pytest.mark.usefixtures("long_answers")
 @pytest.mark.parametrize(
     ("policy", "changes"),
-    also_in_a_long_run([("inkeep", {})], [*((name, {}) for name in SEEDS if name != "inkeep"), *AUTOMATIC]),
+    also_in_a_long_run([("copilot", {})], [*((name, {}) for name in SEEDS if name != "copilot"), *AUTOMATIC]),
     ids=str,
 )
 async def test_c5_a_compaction_carries_the_plan_and_the_instructions_of_skills(
     folder: Path, home: Path, provider: Provider, policy: str, changes: dict[str, Any]
 ) -> None:
+    provider.default, provider.summary, provider.window = LONG, GOOD, 100_000
     skill = folder / ".agents" / "skills" / "greet"
     skill.mkdir(parents=True)
     (skill / "SKILL.md").write_text("---\nname: greet\ndescription: How to greet\n---\nSay it in French.\n")
@@ -78,6 +74,8 @@ async def test_c5_a_compaction_carries_the_plan_and_the_instructions_of_skills(
         assert "# Skill: greet" in sent and sent.count("Say it in French.") == 1
 
 
+@says("inkeep", "Memory for Delegated Agents", "A delegated agent sees the top-level conversation with its results")
+@says("inkeep", "Memory for Delegated Agents", "The main agent sees the results of delegated actions")
 @pytest.mark.parametrize("policy", also_in_a_long_run(["inkeep", "cowagent"], ["co-cli", "copilot"]))
 async def test_t4_what_a_delegate_sees_and_the_main_agent_gets(home: Path, folder: Path, policy: str) -> None:
     (folder / "main.txt").write_text("secret of main\n")
