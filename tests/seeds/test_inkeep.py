@@ -104,5 +104,13 @@ for where, test, *sentences in (
     ("Sub-Agent Generation Compression", "session/turns/test_delegations.py::"
      "test_its_own_steps_are_compressed_and_the_task_and_conversation_stay",
      "The task and the earlier conversation stay as they are"),
+    ("How Compression Works", "headless/test_lens.py::test_where_a_policy_compacts_for_each_model",
+     "Where a conversation (50 %) and the run of an agent (75 to 91 %) are compressed depends on the model's window"),
+    ("Overview", "session/turns/test_transfers.py::test_the_model_hands_over_and_the_agent_hands_back",
+     "Messages between agents at transfers are part of the history"),
+    (RESULTS, "session/turns/test_transfers.py::test_the_model_hands_over_and_the_agent_hands_back",
+     "An agent that the conversation is transferred to builds on the earlier results"),
+    (RESULTS, "seeds/test_rows.py::test_t4_what_a_delegate_sees_and_the_main_agent_gets",
+     "A result is written as `## Tool: name`, `**Input:**` and `**Output:**`"),
 ):  # fmt: skip
     shown_elsewhere("inkeep", where, test, *sentences)
