@@ -229,6 +229,7 @@ async def test_the_policy_picker_compares_policies_on_this_conversation(home: Pa
         assert "Policy is now balanced" in transcript_text(app)
 
 
+@only_in_a_long_run
 async def test_a_policy_chosen_gives_way_to_one_that_is_written(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/policy co-cli\n")

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 
@@ -43,6 +44,7 @@ async def test_esc_stops_it_while_it_speaks(home: Path, provider: Provider) -> N
         assert transcript_text(app).count("you ran") == 1
 
 
+@only_in_a_long_run
 async def test_it_waits_its_turn_behind_the_turn_that_runs(home: Path, provider: Provider) -> None:
     provider.script = [Reply(text="slow words " * 20, delay_s=0.02)]
     async with running(launch_for(home, provider, environ=PATH)) as (app, pilot):

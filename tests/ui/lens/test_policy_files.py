@@ -38,6 +38,7 @@ async def test_a_policy_whose_file_is_gone_gives_way_with_a_notice(home: Path, p
         await until(pilot, lambda: app.controller.state.policy == "balanced")
 
 
+@only_in_a_long_run
 async def test_a_file_named_on_the_command_line_is_among_the_policies(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     file = launch.cwd / "mine.py"

@@ -17,7 +17,7 @@ from co_tui.events.model_names import served, short_name
 from co_tui.ui.app import CoTui
 from co_tui.ui.models.model_list import ModelGroup, ModelList, RecentModels, is_older, known_models, rank
 from tests.support import model_servers as servers
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 
@@ -169,6 +169,7 @@ async def test_any_model_string_can_be_typed_and_chosen(home: Path, provider: Pr
         assert type(app.screen).__name__ == "ModelScreen", "there is nothing to choose"
 
 
+@only_in_a_long_run
 async def test_entries_that_come_late_leave_what_is_highlighted(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,6 +98,7 @@ async def test_commands_and_prompts_are_carried_out_in_the_order_given(
     assert (compaction.trigger, compaction.pre_messages) == ("manual", 2), "after the turn, and before the report"
 
 
+@only_in_a_long_run
 async def test_a_command_does_not_stop_the_turn_of_a_prompt_given_before_it(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

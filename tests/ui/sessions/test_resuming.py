@@ -16,7 +16,7 @@ from co_tui.ui.gauge.gauge_widget import Gauge
 from co_tui.ui.lens.lens_screen import LensScreen
 from co_tui.ui.widgets.line_list import LineList
 from tests.support.drawing import draw_every_change
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import (
     answer,
@@ -222,6 +222,7 @@ async def test_the_policy_of_the_environment_is_stronger_and_the_change_is_logge
     assert [(change.from_, change.to) for change in changes] == [("off", "copilot")]
 
 
+@only_in_a_long_run
 async def test_the_policy_of_a_resumed_session_stays_when_a_setting_is_written(home: Path, provider: Provider) -> None:
     launch = launch_for(home, provider)
     say(home, "s-1", "off with it", cwd=str(launch.cwd), policy="off")
