@@ -12,6 +12,7 @@ from co_tui.paths import locate
 from co_tui.session.slash.command_host import function_of
 from tests.support.command import Result
 from tests.support.here import Here
+from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 
 
@@ -275,11 +276,15 @@ def test_continue_and_init_send_a_prompt(talked: Here, provider: Provider) -> No
     assert provider.requests[0]["messages"][-1]["content"].endswith("in German")
 
 
-def test_other_names_and_the_doctor_work_without_a_screen(talked: Here) -> None:
+def test_other_names_work_without_a_screen(talked: Here) -> None:
     shown = slash(talked, "/cost")
     assert shown.code == 0 and "conversation" in shown.out and "today" in shown.out
     left = slash(talked, "/exit")
     assert left.code == 2 and "/quit needs the screen. Use `co-tui`." in left.err
+
+
+@only_in_a_long_run
+def test_the_doctor_works_without_a_screen(talked: Here) -> None:
     checked = slash(talked, "/doctor")
     assert checked.code == 0 and "embedded model" in checked.out
 

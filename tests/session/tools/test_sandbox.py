@@ -16,7 +16,7 @@ from co_tui.session.tools.folder.session_folder import LocalFolder
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import YES, Person, left
-from tests.support.long_run import also_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.sandbox import needs_bwrap
 from tests.support.working import Call, Working, repository, working_in
 
@@ -120,6 +120,7 @@ async def test_the_question_and_the_model_are_told(folder: Path, home: Path) -> 
     await left(environment, session)
 
 
+@only_in_a_long_run
 @needs_bwrap
 async def test_files_are_changed_in_the_sandbox_as_without_it(folder: Path, home: Path) -> None:
     (folder / "check.py").chmod(0o755)
