@@ -68,6 +68,8 @@ class Environment:
     """Whether agents get the tools for the working directory that the settings name."""
     read_only: bool = False
     """Whether these tools only read."""
+    more_instructions: str = ""
+    """What the user adds to the instructions of this run."""
     wrap_folder: "WrapFolder | None" = None
     """Puts something else between these tools and the folder, such as an editor's unsaved texts."""
     first_backoff_s: float = FIRST_BACKOFF_S
