@@ -233,6 +233,10 @@ class Session:
         """All events from now on, logged and announced, until the session is closed."""
         return self._recorder.listen()
 
+    def leave(self, events: Listener) -> None:
+        """Give these events no longer."""
+        self._recorder.leave(events)
+
     async def submit(self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False) -> Outcome:
         """Send a prompt and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order.
 
