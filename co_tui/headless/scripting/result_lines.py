@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from uuid import uuid4
 
+from co_tui.actions import COMMANDS
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
+    CompactionComplete,
     DelegationStart,
     Event,
     Json,
@@ -85,6 +87,8 @@ class ResultLines:
                 self._decided(decided)
             case SessionError(agent="") as failed if failed.retry_in_s is None and not failed.is_warning:
                 self._error, self._kind = failed.what, failed.kind
+            case CompactionComplete(success=False) as compacted:
+                self._error = compacted.outcome_sentence()
             case Message() as message:
                 yield from self._said(message)
             case TurnEnded() as ended:
@@ -107,7 +111,7 @@ class ResultLines:
             mcp_servers=[{"name": name, "status": "configured"} for name in servers],
             model=state.model,
             permissionMode=permission_mode(state.mode),
-            slash_commands=[],
+            slash_commands=[row.name for row in COMMANDS if not row.instead],
             apiKeySource="none",
         )
 
