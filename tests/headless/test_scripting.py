@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -133,3 +134,17 @@ def test_bad_input_is_one_sentence(
     refused = served("run", *arguments, stdin=stdin)
     assert refused.code == 2 and sentence in refused.err and not provider.requests
     assert len([line for line in refused.err.splitlines() if line]) == 1
+
+
+def test_a_signal_ends_a_conversation_that_waits_for_its_next_prompt(served: CliCommand, provider: Provider) -> None:
+    given, writing = os.pipe()
+    reading, taken = os.pipe()
+    process = served.fork((given, taken, None), "run", *STREAM)
+    os.close(given)
+    os.close(taken)
+    script = Conversation(writing, reading)
+    assert script.say("One")[-1]["subtype"] == "success"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(PATIENCE_S)
+    assert process.wait() == 130 and errors.startswith("co-tui: Interrupted; what was said is saved in session ")
+    assert script.end() == ""

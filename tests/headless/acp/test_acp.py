@@ -129,7 +129,12 @@ async def test_an_editors_unsaved_text_and_its_terminal_are_used(served: CliComm
     async with connected(served, editor, fs=True, terminal=True) as agent:
         id = (await agent.new_session(cwd=str(served.cwd), mcp_servers=[])).session_id
         await agent.prompt(session_id=id, prompt=[text_block("Change this, then build: "), link])
-    assert editor.texts[note] == "changed\n" and [line.splitlines()[-1] for line in editor.commands] == ["make all"]
+        assert editor.texts[note] == "changed\n" == (served.cwd / "note.txt").read_text()
+        await agent.prompt(session_id=id, prompt=[text_block("/rewind 1 files")])
+        assert (served.cwd / "note.txt").read_text() == "saved\n"
+    (judged,), _ = editor.asked[0][0].content, editor.asked[0][1]
+    assert (judged.old_text, judged.new_text) == ("unsaved", "changed")  # type: ignore[union-attr]
+    assert [line.splitlines()[-1] for line in editor.commands] == ["make all"]
     results = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
     assert "unsaved" in json.dumps(provider.requests[0]["messages"]), "also of a file that belongs to the prompt"
     assert "unsaved" in results[0] and "said in the editor" in results[2]
