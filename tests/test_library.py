@@ -1,11 +1,13 @@
-"""The session as a library, by README's own example."""
+"""The session as a library, by README's own programs."""
 
+import json
 import re
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
-from co_tui.library import open_session
+from co_tui.library import StreamDelta, TurnEnded, open_session, turn_events
 from co_tui.settings import SettingsError
 from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
@@ -14,15 +16,71 @@ from tests.support.waiting import PATIENCE_S
 README = Path(__file__).parents[1] / "README.md"
 
 
-def test_the_example_in_the_readme_runs(served: CliCommand, provider: Provider) -> None:
-    written = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-    (example,) = (each for each in written if "open_session" in each)
-    provider.default = Reply(text="About herons. " * 400, prompt_tokens=-1)
-    process = served.start_loaded(code=example)
+PROGRAMS = [
+    each for each in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if "co_tui.library" in each
+]
+NOTE = ("write_file", json.dumps({"path": "notes.txt", "content": "herons\n"}))
+WHICH = {"question": "Which bird?", "header": "Bird", "options": [{"label": "heron"}, {"label": "crane"}]}
+ASK = ("ask_user_question", json.dumps({"questions": [WHICH]}))
+RUN = ("run_command", json.dumps({"command": "make birds"}))
+
+
+@pytest.fixture
+def served(served: CliCommand) -> CliCommand:
+    """With a window that has room for the tools."""
+    served.environ["CO_TUI_CONTEXT_WINDOW"] = "32000"
+    return served
+
+
+def results(provider: Provider) -> list[str]:
+    """What the tools returned to the model."""
+    return [each["content"] for each in provider.requests[-1]["messages"] if each["role"] == "tool"]
+
+
+def printed(served: CliCommand, program: str) -> list[str]:
+    process = served.start_loaded(code=program)
     out, err = process.communicate(PATIENCE_S)
     assert process.wait() == 0 and err == "", err
-    kinds = [line.split()[1] for line in out.splitlines()]
-    assert kinds.count("message") >= 2 and "session.usage_info" in kinds and kinds[-1] == "session.end"
+    return out.splitlines()
+
+
+def test_the_programs_of_the_readme_run(served: CliCommand, provider: Provider) -> None:
+    streaming, answering, with_tools = PROGRAMS
+    words = "About herons. " * 400
+    provider.script = [
+        Reply(text="", tool=("list_directory", json.dumps({"path": "."}))),
+        Reply(text=words),
+        Reply(text=words),
+    ]
+    listed, said = printed(served, streaming)
+    assert (listed.strip(), said.strip()) == ("[list_directory]", words.strip())
+
+    provider.script = [Reply(text="One."), Reply(text="", tool=ASK), Reply(text="A heron."), Reply(text="", tool=NOTE)]
+    provider.script += [Reply(text="Added."), Reply(text="", tool=RUN), Reply(text="I cannot."), Reply(text="Five.")]
+    assert printed(served, answering) == [f"{turn} done" for turn in range(1, 6)]
+    chosen, written, refused = results(provider)
+    assert json.loads(chosen) == {"Bird": ["heron"]} and (served.cwd / "notes.txt").read_text() == "herons\n"
+    assert "notes.txt" in written and "This script only lets files be written." in refused
+
+    provider.script = [Reply(text="", tool=("stock", json.dumps({"article": "herons"}))), Reply(text="Three.")]
+    (line,) = printed(served, with_tools)
+    assert line.endswith("Outcome.DONE") and results(provider) == ["3"]
+    assert "Answer in one sentence." in provider.requests[-1]["messages"][0]["content"]
+
+
+async def test_a_turn_that_is_left_is_interrupted_and_one_that_is_refused_raises(
+    served: CliCommand, provider: Provider
+) -> None:
+    provider.script = [Reply(text="Half of it", open_end=True)]
+    async with open_session(served.cwd, environ=served.environ) as session:
+        async with aclosing(turn_events(session, "Hello")) as events:
+            async for event in events:
+                if isinstance(event.fact, StreamDelta):
+                    break
+        seen = [event.fact async for event in turn_events(session, "And now?")]
+        assert isinstance(seen[-1], TurnEnded) and (seen[-1].turn, seen[-1].outcome) == (2, "done")
+        with pytest.raises(ValueError, match="empty"):
+            await anext(aiter(turn_events(session, " ")))
 
 
 async def test_a_session_is_resumed_by_its_id_and_bad_settings_are_a_sentence(

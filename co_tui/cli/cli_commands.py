@@ -1,6 +1,7 @@
 """The table of commands of the command line, with their options."""
 
 import argparse
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -35,6 +36,19 @@ def _minutes(text: str) -> int:
     if not text.isdecimal() or len(text) > 5 or int(text) > 10_080:
         raise argparse.ArgumentTypeError(f"{one_line(repr(text), 60)} is not a number of minutes (0 to 10080, a week)")
     return int(text)
+
+
+def _rules(text: str) -> list[str]:
+    """Permission rules, separated by commas or spaces, except inside of brackets."""
+    from co_tui.settings.permission_rules import FORMS, parse_rule
+
+    rules = re.findall(r"(?:\([^)]*\)?|[^\s,(])+", shell_text(text))
+    for rule in rules:
+        try:
+            parse_rule(rule)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{one_line(repr(rule), 60)} is not a rule. Write {FORMS}") from None
+    return rules
 
 
 class Option(NamedTuple):
@@ -137,13 +151,41 @@ _HOUSEKEEPING = (
     _flag("--forever", "with --delete: delete it, with its messages and files"),
     _flag("--yes", "with --forever or --empty-trash: do not ask"),
 )
+_RULES: Final[Mapping[str, Any]] = {"type": _rules, "nargs": "+", "action": "extend", "metavar": "RULE"}
+_SCRIPTED = (
+    _option("--max-turns", type=_positive, metavar="N", help="stop after N replies of the model to a prompt"),
+    _option(
+        "--allowed-tools", "--allowedTools", dest="allow_rules", help="allow these, such as Bash(git log:*)", **_RULES
+    ),
+    _option("--disallowed-tools", "--disallowedTools", dest="deny_rules", help="deny these", **_RULES),
+    _option("--append-system-prompt", default="", metavar="TEXT", help="add TEXT to the model's instructions"),
+    OneOf(
+        (
+            _JSON,
+            _option(
+                "--output-format",
+                choices=("text", "json", "stream-json"),
+                default="text",
+                help="print the reply, one result as JSON, or every message as JSON, as Claude Code does",
+            ),
+        )
+    ),
+    _option(
+        "--input-format",
+        choices=("text", "stream-json"),
+        default="text",
+        help="read one prompt, or prompts as JSON lines until standard input ends",
+    ),
+    _flag("--verbose", argparse.SUPPRESS),
+)
+"""Options of `run` that scripts for Claude Code use; `--verbose` changes nothing."""
 
 COMMANDS: Final = (
     CliCommand(
         "run",
         "run one prompt without the screen",
         (
-            _option("-p", "--prompt", help="the prompt (default: standard input)"),
+            _option("-p", "--prompt", nargs="?", help="the prompt (default: standard input)"),
             OneOf(
                 (
                     _option("--session", metavar="ID", help="continue this session"),
@@ -161,7 +203,7 @@ COMMANDS: Final = (
                     _flag("--read-only", "refuse everything that would change something"),
                 )
             ),
-            _JSON,
+            *_SCRIPTED,
         ),
     ),
     CliCommand(

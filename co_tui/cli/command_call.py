@@ -45,13 +45,20 @@ def command(name: str) -> Callable[[CliFunction], CliFunction]:
     return register
 
 
+def given_settings(options: "Options") -> dict[str, object]:
+    """The settings that options choose; None for those that are not given."""
+    chosen: dict[str, object] = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
+    rules = {effect: getattr(options, f"{effect}_rules", None) for effect in ("allow", "deny")}
+    table = {effect: [rule for each in given for rule in each] for effect, given in rules.items() if given}
+    return chosen | {"agent_max_steps": getattr(options, "max_turns", None), "permissions": table or None}
+
+
 def under_policy_of(row: "SessionRow", call: CommandCall, *, quiet: bool = False) -> CommandContext:
     """The context under a stored session's policy, unless a stronger layer sets another or that policy is gone, which
     is reported unless `quiet`."""
     options, context, environ, cwd = call
-    given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
     own = {"policy": row.policy}
-    loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given, resumed=own)
+    loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given_settings(options), resumed=own)
     if not loaded.problems:
         return context._replace(loaded=loaded)
     if not quiet:

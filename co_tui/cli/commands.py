@@ -23,6 +23,7 @@ from co_tui.open_store import open_store
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from co_tui.cli.command_call import Options
     from co_tui.headless.open_session import SessionOpening
     from co_tui.session.file_references import NamedFile
     from co_tui.store.stored_values import SessionRow
@@ -68,8 +69,9 @@ def _serve(call: CommandCall) -> int:
 def _run(call: CommandCall) -> int:
     options, context, _, cwd = call
     try:
-        prompt = _prompt_of(options.prompt)
-        files = _files_of(prompt, call)
+        _check_formats(options)
+        prompt = _prompt_of(options.prompt) if options.input_format == "text" else ""
+        files = _files_of(prompt, call) if prompt else ()
     except WrongUsage as wrong:
         say(str(wrong))
         return WRONG_USAGE
@@ -77,10 +79,13 @@ def _run(call: CommandCall) -> int:
     if row is not None and (hint := context.workplace.resume_hint(row.cwd, row.id)):
         say(hint)
         return WRONG_USAGE
-    opening = _session_opening(row, call)._replace(take_over=options.take_over)
-    from co_tui.headless.run_command import run
+    opening = _session_opening(row, call)._replace(
+        take_over=options.take_over, more_instructions=options.append_system_prompt
+    )
+    from co_tui.headless.run_command import RunOptions, run
 
-    code = run(opening, prompt, json=options.json, yes=options.yes, read_only=options.read_only, files=files)
+    output = "log" if options.json else options.output_format
+    code = run(opening, prompt, RunOptions(output, yes=options.yes, read_only=options.read_only), files)
     if code == DONE and not context.private:
         from co_tui.session.clean_up import clean_up_now
 
@@ -93,6 +98,16 @@ def _run(call: CommandCall) -> int:
 
 class WrongUsage(Exception):
     """What to give a command instead: a sentence."""
+
+
+def _check_formats(options: "Options") -> None:
+    """Raises `WrongUsage` for formats that do not go together."""
+    if options.input_format == "text":
+        return
+    if options.json or options.output_format != "stream-json":
+        raise WrongUsage("--input-format stream-json needs --output-format stream-json.")
+    if options.prompt is not None:
+        raise WrongUsage("With --input-format stream-json, prompts come from standard input. Leave out the prompt.")
 
 
 def _prompt_of(given: str | None) -> str:

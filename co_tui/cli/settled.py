@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from co_tui.cli.command_call import CommandCall
+from co_tui.cli.command_call import CommandCall, given_settings
 from co_tui.headless.output import WRONG_USAGE, CommandContext, say
 from co_tui.open_store import open_store
 from co_tui.paths import Paths, current_folder, locate
@@ -43,7 +43,7 @@ def _run_on_host(options: "Options", paths: Paths, environ: Mapping[str, str]) -
 
 
 def _run_in(options: "Options", paths: Paths, environ: Mapping[str, str], workplace: "Workplace") -> int:
-    given = {key: getattr(options, key, None) for key in ("model", "policy", "mode")}
+    given = given_settings(options)
     if (
         workplace.at_home and given["mode"] in (EDITS, AUTO) and options.command != "acp"
     ):  # whose sessions have their own folders

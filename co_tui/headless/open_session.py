@@ -45,6 +45,8 @@ class SessionOpening(NamedTuple):
     read_only: bool = False
     take_over: bool = False
     """Whether to take a session from another machine that did not close it."""
+    more_instructions: str = ""
+    """Added to the instructions of the model."""
 
 
 def launch_of(opening: SessionOpening) -> Launch:
@@ -68,20 +70,25 @@ Work = Callable[[Session], Awaitable[int]]
 """What a command does with its session; returns the exit code."""
 
 
-def in_session(opening: SessionOpening, work: Work, show: Show, reason: str) -> int:
+def in_session(
+    opening: SessionOpening, work: Work, show: Show, reason: str, stop_waiting: Callable[[], None] = lambda: None
+) -> int:
     """Open a session, do the work while its events are printed, and close it. Returns the exit code.
 
+    `stop_waiting` is called at the first stop request, for work that waits for more than the session.
     A signal stops it in order whenever it comes: what came is kept, the end is in the log, the code says interrupted.
     """
     try:
-        return asyncio.run(_in_session(opening, work, show, reason))
+        return asyncio.run(_in_session(opening, work, show, reason, stop_waiting))
     except (StoreError, ModelUnusable) as error:
         say(str(error))
         return FAILED
 
 
-async def _in_session(opening: SessionOpening, work: Work, show: Show, reason: str) -> int:
-    stop = _Stop(opening.context.store)
+async def _in_session(
+    opening: SessionOpening, work: Work, show: Show, reason: str, stop_waiting: Callable[[], None]
+) -> int:
+    stop = _Stop(opening.context.store, stop_waiting)
     with on_stop(stop.signalled):
         try:
             async with _opened(opening, stop) as (session, listener):
@@ -128,9 +135,10 @@ def _has_partial_reply(session: Session) -> bool:
 class _Stop:
     """Stop requests: the first ends the session in order, the second cancels what runs."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, stop_waiting: Callable[[], None]) -> None:
         self.session: Session | None = None
         self._store = store
+        self._stop_waiting = stop_waiting
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
         self._requested = asyncio.Event()
@@ -162,6 +170,7 @@ class _Stop:
     def _end(self) -> None:
         self._requested.set()
         self._store.stop_waiting()
+        self._stop_waiting()
         if self.session is not None:
             self.session.stop()
 
@@ -198,6 +207,7 @@ def environment_of(opening: SessionOpening, servers: McpServers) -> Environment:
         questions=opening.questions,
         works_in_folder=opening.works_in_folder,
         read_only=opening.read_only,
+        more_instructions=opening.more_instructions,
         mcp_servers=servers,
         keeps_mode=context.loaded.origins["mode"].source not in ABOVE_RESUMED,
     )

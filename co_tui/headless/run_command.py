@@ -1,4 +1,4 @@
-"""`co-tui run`: one prompt, answered without a screen."""
+"""`co-tui run`: prompts, answered without a screen."""
 
 import asyncio
 import sys
@@ -30,8 +30,10 @@ from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, tool_label
 from co_tui.events.tool_wording import call_summary, plan_progress, result_summary
 from co_tui.events.wording import counted
 from co_tui.headless.open_session import SessionOpening, in_session, launch_of
-from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, CommandContext, put, say
-from co_tui.headless.printing import PrintedPiece, as_json, note
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, CommandContext, put, put_json, say
+from co_tui.headless.printing import PrintedPiece, Show, as_json, note
+from co_tui.headless.scripting.prompt_lines import FORM, BadLine, GivenPrompt, PromptLines
+from co_tui.headless.scripting.result_lines import ResultLines
 from co_tui.headless.slash_host import SlashHost
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import ASKED_AGAIN, Unattended
@@ -57,45 +59,107 @@ SETTLE_S = 30.0
 CONTINUES = "`co-tui run --continue -p PROMPT` continues."
 
 
-def run(
-    opening: SessionOpening,
-    prompt: str,
-    *,
-    json: bool,
-    yes: bool = False,
-    read_only: bool = False,
-    files: Sequence[NamedFile] = (),
-) -> int:
-    """Returns the exit code; failures are one sentence on standard error."""
-    command = BuiltInCommand.of(prompt, opening, json=json, yes=yes, read_only=read_only)
-    if command is not None and not opening.session_id and (code := command.run_without_session()) is not None:
-        return code
-    started: list[str] = []
+class RunOptions(NamedTuple):
+    """How a run prints, and answers questions."""
 
-    async def work(session: Session) -> int:
+    output: str = "text"
+    """The `--output-format`, or `log` for the events as they are logged."""
+    yes: bool = False
+    read_only: bool = False
+
+    @property
+    def prints_results(self) -> bool:
+        """Whether standard output is for scripts that expect results."""
+        return self.output in ("json", "stream-json")
+
+
+def run(opening: SessionOpening, prompt: str, options: RunOptions, files: Sequence[NamedFile] = ()) -> int:
+    """Answer the prompt; without one, those of standard input, a JSON line each. Returns the exit code; failures are
+    one sentence on standard error."""
+    command = BuiltInCommand.of(prompt, opening, options)
+    if command is not None and not (opening.session_id or options.prints_results):
+        without = command.run_without_session()
+        if without is not None:
+            return without
+    questions = Unattended(yes=options.yes, read_only=options.read_only)
+    opening = opening._replace(questions=questions, works_in_folder=True, read_only=options.read_only)
+    if not opening.session_id:
+        opening = opening._replace(model=_chosen(opening.context, opening.environ))
+    work = _Run(opening, GivenPrompt(prompt, files) if prompt else None, options)
+    code = in_session(opening, work, work.show, "run", work.stop_waiting)
+    if work.lines is not None and work.lines.is_owed:
+        put_json(work.lines.result(Outcome.INTERRUPTED if code == INTERRUPTED else Outcome.FAILED))
+    return _reported(code, work.started if options.output == "text" else (), questions.unanswered)
+
+
+class _Run:
+    """Answers prompts in a session, one after another."""
+
+    def __init__(self, opening: SessionOpening, prompt: GivenPrompt | None, options: RunOptions) -> None:
+        self._opening = opening
+        self._prompt = prompt
+        self._options = options
+        self._prompts: PromptLines | None = None
+        """Those of standard input."""
+        self.started: list[str] = []
+        """The session, if it is new and kept."""
+        self.lines = ResultLines(streams=options.output == "stream-json") if options.prints_results else None
+        self.show: Show = as_json if options.output == "log" else ProsePrinter().show
+        if self.lines is not None:
+            self.show = self.lines.show
+
+    def stop_waiting(self) -> None:
+        if self._prompts is not None:
+            self._prompts.stop()
+
+    async def __call__(self, session: Session) -> int:
+        if self.lines is not None:
+            self.lines.use(session)
         for sentence in filter(None, (session.restore_note, session.mode_refused)):
             say(sentence)
         if session.mode_refused and not session.at_home:
             return FAILED
         await _report_approvals(session)
-        try:
-            if command is not None:
-                code = await command.run(session)
-            else:
-                code = EXIT_CODES[await session.submit(prompt, files=files)]
-                started.extend([session.id] if session.is_kept and not opening.session_id else [])
-        except (AttachmentRefused, PromptRefused) as refused:
-            say(str(refused))
-            return WRONG_USAGE if isinstance(refused, UnknownPrompt) else FAILED
+        code = await self._all(session)
         await session.settle(SETTLE_S)
         return code
 
-    questions = Unattended(yes=yes, read_only=read_only)
-    opening = opening._replace(questions=questions, works_in_folder=True, read_only=read_only)
-    if not opening.session_id:
-        opening = opening._replace(model=_chosen(opening.context, opening.environ))
-    code = in_session(opening, work, as_json if json else ProsePrinter().show, "run")
-    return _reported(code, () if json else started, questions.unanswered)
+    async def _all(self, session: Session) -> int:
+        """Answer every prompt; the first failure is the exit code."""
+        if self._prompt is not None:
+            return await self._one(session, self._prompt)
+        self._prompts = PromptLines(sys.stdin.buffer)
+        codes: list[int] = []
+        try:
+            async for prompt in self._prompts:
+                codes.append(await self._one(session, prompt))
+        except BadLine as bad:
+            say(str(bad))
+            return WRONG_USAGE
+        if not codes:
+            say(f"Standard input has no prompt. Write {FORM}.")
+            return WRONG_USAGE
+        return next((code for code in codes if code), DONE)
+
+    async def _one(self, session: Session, prompt: GivenPrompt) -> int:
+        """Returns the exit code of one prompt."""
+        if self.lines is not None:
+            self.lines.asked += 1
+        answers: list[str] = []
+        command = BuiltInCommand.of(prompt.text, self._opening, self._options, answers.append)
+        try:
+            if command is None:
+                outcome = await session.submit(prompt.text, files=prompt.files)
+                self.started += [session.id] if session.is_kept and not self._opening.session_id else []
+                return EXIT_CODES[outcome]
+            code = await command.run(session)
+        except (AttachmentRefused, PromptRefused) as refused:
+            answers.append(str(refused))
+            say(str(refused))
+            code = WRONG_USAGE if isinstance(refused, UnknownPrompt) else FAILED
+        if command is None or not command.has_sent:  # else the result is that of its turn
+            session.end_turn(Outcome.DONE if code == DONE else Outcome.FAILED, "\n".join(answers))
+        return code
 
 
 def _reported(code: int, started: Sequence[str], unanswered: int) -> int:
@@ -218,26 +282,31 @@ class ProsePrinter:
             yield PrintedPiece("\n")
 
 
-class BuiltInCommand(NamedTuple):
+class BuiltInCommand:
     """A built-in slash command in place of a prompt."""
 
-    row: SlashCommand
-    arguments: str
-    host: Callable[[Session | None], SlashHost]
-    """Makes its host."""
+    def __init__(self, row: SlashCommand, arguments: str, host: Callable[[Session | None], SlashHost]) -> None:
+        self._row = row
+        self._arguments = arguments
+        self._new_host = host
+        self.has_sent = False
+        """Whether it ran a turn."""
 
     @classmethod
     def of(
-        cls, prompt: str, opening: SessionOpening, *, json: bool, yes: bool, read_only: bool
+        cls, prompt: str, opening: SessionOpening, options: RunOptions, answered: Callable[[str], None] = say
     ) -> "BuiltInCommand | None":
-        """The command that a prompt is; None for an ordinary prompt and for a command from a file or a server."""
+        """The command that a prompt is; None for an ordinary prompt and for a command from a file or a server.
+
+        `answered` gets what it answers, unless that is printed.
+        """
         called = parse_command(prompt)
         row = find_without_screen(called.name, opening.context.paths, opening.cwd) if called is not None else None
         if called is None or row is None:
             return None
         # With --json standard output is the log alone.
-        answer = say if json else lambda text: put(inert(text))
-        launch = launch_of(opening)
+        answer = {"text": lambda text: put(inert(text)), "log": say}.get(options.output, answered)
+        launch, yes, read_only = launch_of(opening), options.yes, options.read_only
         return cls(
             row,
             called.arguments,
@@ -253,10 +322,13 @@ class BuiltInCommand(NamedTuple):
 
     async def run(self, session: Session | None) -> int:
         """Returns the exit code."""
+        host = self._new_host(session)
         try:
-            return EXIT_CODES[await self.host(session).run(self.row, self.arguments)]
+            return EXIT_CODES[await host.run(self._row, self._arguments)]
         except NoSession:
             raise
         except CommandFailed as failed:
             say(str(failed))
             return WRONG_USAGE if isinstance(failed, WrongArguments) else FAILED
+        finally:
+            self.has_sent = host.has_sent

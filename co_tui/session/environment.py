@@ -11,10 +11,12 @@ from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset
 
 from co_tui.agent.mcp.servers import McpServers
+from co_tui.agent.models.known_models import assumed
+from co_tui.agent.models.native_answers import plausible_window
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.agent.wire.request_failures import RequestTarget
-from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, Window
+from co_tui.context.measure.count import CATALOGUE, FALLBACK_WINDOW_TOKENS, Window
 from co_tui.events.decisions import Source
 from co_tui.paths import Paths
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
@@ -68,6 +70,8 @@ class Environment:
     """Whether agents get the tools for the working directory that the settings name."""
     read_only: bool = False
     """Whether these tools only read."""
+    more_instructions: str = ""
+    """What the user adds to the instructions of this run."""
     wrap_folder: "WrapFolder | None" = None
     """Puts something else between these tools and the folder, such as an editor's unsaved texts."""
     first_backoff_s: float = FIRST_BACKOFF_S
@@ -184,6 +188,8 @@ class Environment:
         learned = self.limits.known(asked)
         tokens = min(filter(None, (reported, learned.limit_tokens)), default=None)
         window = Window(tokens=tokens or FALLBACK_WINDOW_TOKENS, known=tokens is not None)
+        if tokens is None and (published := plausible_window(assumed(asked.model).window_tokens)):
+            window = Window(tokens=published, known=False, source=CATALOGUE)
         if learned.most_tokens is not None and learned.most_tokens < window.tokens:
             return Window(tokens=learned.most_tokens, known=False)
         return window

@@ -1,6 +1,6 @@
 """Costs and clean-ups in a sentence, for the screen and the command line."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from co_tui.agent.models.catalogue import runs_locally
 from co_tui.events.wording import money
@@ -12,8 +12,16 @@ if TYPE_CHECKING:
 FREE = "nothing"
 
 
-def cost_text(total: float | None, summaries: float | None = None, *, model: str) -> str:
-    """What a session cost, and how much of it was for summaries; `model` is the current one."""
+ASSUMED: Final = "assumed from the catalogue"
+"""Of windows and prices that the maker of a model publishes, and its server does not."""
+
+
+def cost_text(total: float | None, summaries: float | None = None, assumed: float | None = None, *, model: str) -> str:
+    """What a session cost, how much of it was for summaries, and what else it may have cost; `model` is the current
+    one."""
+    if assumed:
+        about = f"~{money(assumed)} ({ASSUMED})"
+        return about if total is None else f"{cost_text(total, summaries, model=model)} · {about}"
     if total is None and runs_locally(model):
         return FREE
     return f"{money(total)} · summaries {money(summaries)}" if summaries else money(total)

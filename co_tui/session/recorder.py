@@ -140,6 +140,11 @@ class Recorder:
         self._listeners.append(listener)
         return listener
 
+    def leave(self, listener: Listener) -> None:
+        """Publish to it no longer."""
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
     def close(self) -> None:
         if self._saving_again is not None:
             self._saving_again.cancel()

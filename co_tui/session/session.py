@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from co_tui.events import (
@@ -15,6 +16,7 @@ from co_tui.events import (
     SessionPinned,
     SessionRename,
     SessionResume,
+    TurnEnded,
 )
 from co_tui.events.storable import storable_text
 from co_tui.inert import shell_text
@@ -176,6 +178,11 @@ class Session:
         return self._recorder.session_id
 
     @property
+    def folder(self) -> Path:
+        """Where it works; on another host, an empty folder of this machine takes its place."""
+        return self._environment.cwd
+
+    @property
     def at_home(self) -> bool:
         """Whether it works in the home folder or above it."""
         return self._environment.workplace.at_home
@@ -226,6 +233,10 @@ class Session:
         """All events from now on, logged and announced, until the session is closed."""
         return self._recorder.listen()
 
+    def leave(self, events: Listener) -> None:
+        """Give these events no longer."""
+        self._recorder.leave(events)
+
     async def submit(self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False) -> Outcome:
         """Send a prompt and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order.
 
@@ -242,10 +253,13 @@ class Session:
         if (turn := self._work.turn) is not None:
             turn.skip_questions()
         if found is not None:
-            ran: Outcome = await self._work.in_order(partial(self._work.answer_command, found), prompt)
-            return ran
+            return self.end_turn(await self._work.in_order(partial(self._work.answer_command, found), prompt))
         steering = message if steer and turn is not None else None
-        outcome: Outcome = await self._work.in_order(partial(self._work.answer, message), prompt, steering)
+        return self.end_turn(await self._work.in_order(partial(self._work.answer, message), prompt, steering))
+
+    def end_turn(self, outcome: Outcome, text: str = "") -> Outcome:
+        """Announce that what was asked for has ended, and how."""
+        self._recorder.announce(TurnEnded(turn=self.state.turn, outcome=outcome.value, text=text))
         return outcome
 
     async def _command_in(self, prompt: str) -> FoundCommand | None:
@@ -266,7 +280,7 @@ class Session:
     async def retry(self) -> Outcome | None:
         """Send the last request again and wait for the end of the turn; None if it has a reply by then."""
         outcome: Outcome | None = await self._work.in_order(self._work.retry)
-        return outcome
+        return outcome if outcome is None else self.end_turn(outcome)
 
     async def review(self, focus: str = "") -> Review:
         """What a review of this session's changes sends, or of the branch's if it has none. Raises `ReviewRefused`."""

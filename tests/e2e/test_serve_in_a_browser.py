@@ -174,6 +174,8 @@ async def test_a_cut_network_is_noticed_and_every_key_arrives_once(page_server: 
         lost = SHOWN.format("#lost")
         await page.until(f"(appSocket.beat(), {lost})")  # as when the time of each has come
         assert await page.evaluate(SENTENCE.format("#lost")) == "Connection lost. Reconnecting …"
+        notice_end = await page.evaluate("document.querySelector('#lost').getBoundingClientRect().bottom")
+        assert notice_end < await page.evaluate("innerHeight / 2"), "the prompt below stays in sight"
         await page.type("three")
         between.mend()
         await page.until(f"!{lost}")

@@ -7,7 +7,8 @@ from typing import Any
 from pydantic_ai.models import KnownModelName
 
 from co_tui.agent.local.embedded import WINDOW_TOKENS
-from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
+from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS, runs_locally
+from co_tui.events.model_names import served
 from co_tui.record import Record
 from co_tui.settings.rules import GGUF
 
@@ -41,6 +42,30 @@ def offered_windows() -> dict[str, int | None]:
 def recorded_window(name: str) -> int | None:
     """A model's window in tokens, from the price list."""
     return recorded(name).window_tokens
+
+
+@cache
+def assumed(name: str) -> PriceListEntry:
+    """What the price list says about a model of that name at its maker: an assumption, since another serves it."""
+    found = maker_model(name)
+    return recorded(found) if found else PriceListEntry()
+
+
+@cache
+def maker_model(name: str) -> str:
+    """The model of that name at its maker, as a model string, for one on another server; empty if the name is unknown,
+    or runs here."""
+    from genai_prices.data_snapshot import get_snapshot
+
+    at = served(name)
+    if at is None or runs_locally(name):
+        return ""
+    own = at.name.rpartition("/")[2]  # routers put the maker before it
+    try:
+        maker, _ = get_snapshot().find_provider_model(own, provider=None, provider_id=None, provider_api_url=None)
+    except LookupError:
+        return ""
+    return f"{maker.id}:{own}"
 
 
 @cache

@@ -2,10 +2,15 @@
 
 import re
 from dataclasses import replace
+from enum import Enum
 
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.models import Model
 from pydantic_ai.usage import RequestUsage
+
+from co_tui.agent.models.catalogue import runs_locally
+from co_tui.agent.models.known_models import assumed, maker_model, recorded
+from co_tui.events.model_names import served
 
 
 def is_published(address: str) -> bool:
@@ -15,14 +20,47 @@ def is_published(address: str) -> bool:
     return any(re.match(provider.api_pattern, address) for provider in get_snapshot().providers)
 
 
+class Pricing(Enum):
+    """What is known of a model's price before it is asked."""
+
+    PUBLISHED = "published"
+    ASSUMED = "assumed"
+    FREE = "free"
+    UNKNOWN = "unknown"
+
+
+def pricing_of(model: str, address: str) -> Pricing:
+    """What is known of the price of a model at an address."""
+    if runs_locally(model):
+        return Pricing.FREE
+    if not served(model) or is_published(address):
+        listed = recorded(model).input_price is not None or assumed(model).input_price is not None
+        return Pricing.PUBLISHED if listed else Pricing.UNKNOWN
+    return Pricing.ASSUMED if assumed(model).input_price is not None else Pricing.UNKNOWN
+
+
 def price_of(response: ModelResponse) -> float | None:
     """The reply's price in US dollars; None when it is not published."""
     if response.provider_name == "openai" and not is_published(response.provider_url or ""):
         return None  # merely compatible with OpenAI
+    return _listed_price(response)
+
+
+def _listed_price(response: ModelResponse) -> float | None:
     try:
         return float(response.cost().total_price)
     except (LookupError, ValueError, AssertionError):
         return None
+
+
+def assumed_price(response: ModelResponse, model: str) -> float | None:
+    """The price at the maker of the model that was asked for, for a reply of another server; None if not known."""
+    is_elsewhere = response.provider_name == "openai" and not is_published(response.provider_url or "")
+    name = maker_model(model) if is_elsewhere else ""
+    if not name:
+        return None
+    maker, _, own = name.partition(":")
+    return _listed_price(replace(response, model_name=own, provider_name=maker, provider_url=None))
 
 
 def saved_by_cache(response: ModelResponse) -> float | None:

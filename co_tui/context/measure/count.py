@@ -32,6 +32,7 @@ from pydantic_core import to_json
 from co_tui.context.measure import file_costs
 from co_tui.events import UsageInfo, share_of
 
+CATALOGUE = "catalogue"
 FALLBACK_WINDOW_TOKENS = 128_000
 """Assumed if neither the settings, the model nor its server give the window."""
 
@@ -214,6 +215,8 @@ class Window(NamedTuple):
 
     tokens: int
     known: bool
+    source: str = ""
+    """`catalogue` if it is assumed because the model's maker publishes it."""
 
 
 SIMILAR_RATIO = 1.25
@@ -294,6 +297,7 @@ class Reading(NamedTuple):
             tool_definition_tokens=self.tool_definition_tokens,
             is_initial=is_initial,
             limit_known=self.window.known,
+            limit_source=self.window.source,
             measured=self.measured,
             model=model,
             **reported,

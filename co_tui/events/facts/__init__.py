@@ -38,6 +38,7 @@ Fact: TypeAlias = (
     | life.PromptReturned
     | conversation.Message
     | conversation.MessageNotSaved
+    | conversation.TurnEnded
     | conversation.StreamDelta
     | conversation.StreamReset
     | conversation.ToolActivity

@@ -29,6 +29,8 @@ class UsageInfo(Logged):
     tool_definition_tokens: int
     is_initial: bool = False
     limit_known: bool = False
+    limit_source: str = ""
+    """`catalogue` if the limit is assumed because the model's maker publishes it."""
     measured: str = "estimate"
     model: str = ""
     input_tokens: int | None = None
@@ -37,6 +39,8 @@ class UsageInfo(Logged):
     cached_tokens: int | None = None
     cost: float | None = None
     """Price of that request in US dollars, if the model's prices are known."""
+    assumed_cost: float | None = None
+    """The same at the prices of the model's maker, if the server that answered publishes none."""
     cache_saved: float | None = None
     """How much the provider's prompt cache saved; negative if filling the cache cost more."""
     learnt: Json = NOTHING

@@ -33,6 +33,16 @@ class MessageNotSaved(Announced):
     why: str
 
 
+class TurnEnded(Announced):
+    """A prompt was answered, or its turn was interrupted or failed; nothing of it follows."""
+
+    TYPE = "turn.ended"
+    turn: int
+    outcome: Literal["done", "interrupted", "failed"]
+    text: str = ""
+    """What a slash command answered, or why the prompt was not sent."""
+
+
 class StreamDelta(Announced):
     """A piece of the streaming reply; the whole message will be logged."""
 

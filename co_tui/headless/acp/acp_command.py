@@ -19,7 +19,8 @@ from co_tui.headless.output import DONE, INTERRUPTED, WRONG_USAGE, CommandContex
 from co_tui.headless.stopping import on_stop
 
 NO_PIPES: Final = "An editor starts `co-tui acp` and talks to it through pipes. Add it to your editor's agents."
-METHOD_NOT_FOUND: Final = -32601
+NOT_INTRODUCED: Final = "Send initialize first."
+METHOD_NOT_FOUND, INVALID_REQUEST = -32601, -32600
 Route = Callable[[str, Any, bool], Awaitable[Any]]
 
 
@@ -35,7 +36,7 @@ async def _serve(context: CommandContext, environ: Mapping[str, str], given: Map
         return WRONG_USAGE
     requests = _Requests()
     connection = Connection(requests.handle, lines, listening=False)
-    agent = Agent(Editor(connection), context, environ, given)
+    agent = requests.agent = Agent(Editor(connection), context, environ, given)
     requests.route = _routes(agent)
     serving = asyncio.create_task(connection.main_loop())
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
@@ -61,16 +62,19 @@ class _Requests:
     """Passes what the editor sends to the agent, and knows what is being answered."""
 
     def __init__(self) -> None:
+        self.agent: Agent | None = None
         self.route: Route | None = None
         """Known once there is an agent; nothing is read before."""
         self._running: set[asyncio.Task[Any]] = set()
 
     async def handle(self, method: str, params: Any, is_notification: bool) -> Any:
-        assert self.route is not None
+        assert self.agent is not None and self.route is not None
         task = asyncio.current_task()
         assert task is not None
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        if not self.agent.is_initialized and method != AGENT_METHODS["initialize"]:
+            raise RequestError(INVALID_REQUEST, NOT_INTRODUCED)
         try:
             return await self.route(method, params, is_notification)
         except ValidationError as error:

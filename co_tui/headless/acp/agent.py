@@ -75,11 +75,14 @@ class Agent:
         self._environ = environ
         self._given = given
         self._open: dict[str, OpenSession] = {}
+        self.is_initialized = False
+        """Whether the editor has introduced itself; until then its other requests are refused."""
 
     async def initialize(
         self, protocol_version: int, client_capabilities: ClientCapabilities | None = None, **_: Any
     ) -> InitializeResponse:
         self._editor.offers = client_capabilities or ClientCapabilities()
+        self.is_initialized = True
         return InitializeResponse(
             protocol_version=min(max(protocol_version, 1), PROTOCOL_VERSION),
             agent_info=Implementation(name="co-tui", title="co-tui", version=__version__),

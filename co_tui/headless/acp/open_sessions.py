@@ -45,7 +45,8 @@ from co_tui.headless.open_session import SessionOpening, environment_of, launch_
 from co_tui.headless.output import say
 from co_tui.headless.slash_host import SlashHost
 from co_tui.inert import inert, one_line
-from co_tui.session.attachments import AttachmentRefused
+from co_tui.session.attachments import AttachmentRefused, has_images
+from co_tui.session.file_references import NamedFile
 from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
@@ -174,11 +175,22 @@ class OpenSession:
         called = parse_command(prompt.text)
         try:
             if called is None:
-                return await self.session.submit(prompt.text, files=prompt.files)
+                files = [await self._as_in_editor(file) for file in prompt.files]
+                return await self.session.submit(prompt.text, files=files)
             return await self._run_command(called, prompt)
         except (AttachmentRefused, PromptRefused, CommandFailed, StoreError) as refused:
             await self._say(str(refused))
         return Outcome.DONE
+
+    async def _as_in_editor(self, file: NamedFile) -> NamedFile:
+        """A linked file with its unsaved text, if the editor has one."""
+        if file.data is not None or not self._editor.reads_files or has_images((file,)):
+            return file
+        try:
+            text = await self._editor.read_file(self.session.id, str(file.path))
+        except (RequestError, ConnectionError):
+            return file
+        return file._replace(data=text.encode(errors="replace"))
 
     async def _run_command(self, called: TypedCommand, prompt: Prompt) -> Outcome:
         """Run a built-in command, or send one of a file or an MCP server."""

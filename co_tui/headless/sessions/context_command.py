@@ -6,9 +6,8 @@ from co_tui.context.policy import policy_of
 from co_tui.events.wording import percent
 from co_tui.headless.output import DONE, CommandContext, put, put_json, table
 from co_tui.headless.sessions.show_command import load_state
-from co_tui.session.event_wording import cost_text
 from co_tui.session.lens.model_thresholds import HEADER, thresholds_by_model
-from co_tui.session.slash.reports_commands import not_sent
+from co_tui.session.slash.reports_commands import limit_note, not_sent, session_cost
 from co_tui.session.state.context_report import context_report
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
@@ -62,7 +61,7 @@ def _holds(state: SessionState, settings: Settings) -> bool:
 
 
 def _print(figures: dict[str, Any]) -> None:
-    limit = f"{figures['token_limit']:,}{'' if figures['limit_known'] else ' (assumed)'}"
+    limit = f"{figures['token_limit']:,}{limit_note(figures)}"
     mark = "" if figures["measured"] == "provider" else "~"
     rows = (
         ("system", f"{figures['system_tokens']:,}"),
@@ -74,4 +73,4 @@ def _print(figures: dict[str, Any]) -> None:
     roles = ", ".join(f"{count} {role}" for role, count in figures["roles"].items()) or "none"
     count = f"{figures['messages_count']} messages ({roles}){not_sent(figures)}"
     put(f"\n{count}, {figures['characters']:,} characters")
-    put(f"cost {cost_text(figures['cost'], figures['summary_cost'], model=figures['model'])}")
+    put(f"cost {session_cost(figures)}")

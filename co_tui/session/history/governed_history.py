@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeVar
 from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.model_messages import read_messages
-from co_tui.agent.models.prices import price_of, saved_by_cache
+from co_tui.agent.models.prices import assumed_price, price_of, saved_by_cache
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.append_only import AppendOnly
 from co_tui.context.journal.recollection import Recollected
@@ -267,7 +267,7 @@ class GovernedHistory:
             input_tokens=reply.usage.input_tokens,
             output_tokens=reply.usage.output_tokens,
             cached_tokens=reply.usage.cache_read_tokens,
-            cost=price_of(reply),
+            **_priced(reply, self.model),
             cache_saved=None,
             learnt={},
         )
@@ -298,7 +298,7 @@ class GovernedHistory:
                 "input_tokens": usage.input_tokens,
                 "output_tokens": usage.output_tokens,
                 "cached_tokens": usage.cache_read_tokens,
-                "cost": price_of(response),
+                **_priced(response, self.model),
                 "cache_saved": saved_by_cache(response),
                 "learnt": self.governor.meter.as_json(),
             }
@@ -334,3 +334,9 @@ class GovernedHistory:
         self.parsed.release(chain(self.entries, *running))
         self.whole_transcript.release(self.state, self.entries)
         self.governor.release(self.messages)
+
+
+def _priced(reply: ModelResponse, model: str) -> dict[str, float | None]:
+    """What a reply cost, or would cost at the model's maker."""
+    cost = price_of(reply)
+    return {"cost": cost, "assumed_cost": assumed_price(reply, model) if cost is None else None}

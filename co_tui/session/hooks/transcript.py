@@ -61,7 +61,7 @@ class Transcript:
 
     def _line(self, event: Event) -> Json | None:
         fact = event.fact
-        if not isinstance(fact, Message) or fact.agent or not (blocks := list(self._blocks(fact.message))):
+        if not isinstance(fact, Message) or fact.agent or not (blocks := list(message_blocks(fact.message, self._cwd))):
             return None
         role = "assistant" if fact.message.get("kind") == "response" else "user"
         return {
@@ -72,22 +72,24 @@ class Transcript:
             "seq": event.seq,
         }
 
-    def _blocks(self, message: Json) -> Iterator[Json]:
-        for role, text, part in pieces(message):
-            match role:
-                case "tool_call":
-                    tool, arguments = str(part.get("tool_name", "")), arguments_of(text)
-                    given = given_input(tool, arguments, self._cwd)
-                    call_id = part.get("tool_call_id", "")
-                    yield {"type": "tool_use", "id": call_id, "name": claude_name(tool), "input": given}
-                case "tool_result":
-                    failed = part.get("outcome", "failed") != "success"
-                    answer = {"type": "tool_result", "tool_use_id": part.get("tool_call_id", ""), "content": text}
-                    yield {**answer, "is_error": True} if failed else answer
-                case "thinking":
-                    yield {"type": "thinking", "thinking": text}
-                case _:
-                    yield {"type": "text", "text": text}
+
+def message_blocks(message: Json, cwd: Path) -> Iterator[dict[str, Any]]:
+    """A message as blocks of Claude Code's; tools and their input under its names, too."""
+    for role, text, part in pieces(message):
+        match role:
+            case "tool_call":
+                tool, arguments = str(part.get("tool_name", "")), arguments_of(text)
+                given = given_input(tool, arguments, cwd)
+                call_id = part.get("tool_call_id", "")
+                yield {"type": "tool_use", "id": call_id, "name": claude_name(tool), "input": given}
+            case "tool_result":
+                failed = part.get("outcome", "failed") != "success"
+                answer = {"type": "tool_result", "tool_use_id": part.get("tool_call_id", ""), "content": text}
+                yield {**answer, "is_error": True} if failed else answer
+            case "thinking":
+                yield {"type": "thinking", "thinking": text}
+            case _:
+                yield {"type": "text", "text": text}
 
 
 def _last_seq(handle: int) -> int:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from co_tui.events.wording import counted, money, percent
 from co_tui.inert import one_line
-from co_tui.session.event_wording import cost_text
+from co_tui.session.event_wording import ASSUMED, cost_text
 from co_tui.session.slash.command_host import CommandHost, WrongArguments, command
 from co_tui.session.slash.conversation_commands import clear
 from co_tui.session.state.context_report import context_report
@@ -47,7 +47,7 @@ async def _show_context(host: CommandHost) -> None:
         return
     figures = context_report(state)
     roles = "  ".join(f"{role} {count}" for role, count in figures["roles"].items()) or "none"
-    assumed = "" if figures["limit_known"] else " (assumed)"
+    assumed = limit_note(figures)
     measured = "counted by the provider" if figures["measured"] == "provider" else "estimated"
     host.answer(
         f"context       {figures['current_tokens']:,} of {figures['token_limit']:,} tokens{assumed}, "
@@ -58,10 +58,21 @@ async def _show_context(host: CommandHost) -> None:
         f"conversation  {figures['conversation_tokens']:,}\n"
         f"messages      {figures['messages_count']}  ({roles}){not_sent(figures)}\n"
         f"characters    {figures['characters']:,}\n"
-        f"cost          {cost_text(figures['cost'], figures['summary_cost'], model=figures['model'])}"
+        f"cost          {session_cost(figures)}"
         f"{_of(host.launch.settings.max_session_cost)}\n"
         f"{await _today(host)}"
     )
+
+
+def session_cost(figures: Mapping[str, Any]) -> str:
+    return cost_text(figures["cost"], figures["summary_cost"], figures["assumed_cost"], model=figures["model"])
+
+
+def limit_note(figures: Mapping[str, Any]) -> str:
+    """Whether the window is assumed, and from where."""
+    if figures["limit_known"]:
+        return ""
+    return f" ({ASSUMED if figures['limit_source'] else 'assumed'})"
 
 
 def not_sent(figures: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ def context_report(state: SessionState) -> dict[str, Any]:
         "conversation_tokens": usage.conversation_tokens if usage else 0,
         "share": round(usage.share, 4) if usage else 0.0,
         "limit_known": usage.limit_known if usage else False,
+        "limit_source": usage.limit_source if usage else "",
         "measured": usage.measured if usage else "estimate",
         "messages_count": len(state.history),
         "messages_not_sent": state.not_sent,
@@ -36,6 +37,7 @@ def context_report(state: SessionState) -> dict[str, Any]:
         "model": state.model,
         "policy": state.policy,
         "cost": _rounded(state.total_cost),
+        "assumed_cost": _rounded(state.assumed_cost or None),
         "summary_cost": _rounded(state.summary_cost or None),
     }
 

@@ -225,6 +225,7 @@ def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionStat
     state = state.but(
         seq=seq_of(event),
         cost=state.cost + (fact.cost or 0.0),
+        assumed_cost=state.assumed_cost + (fact.assumed_cost or 0.0),
         cached_tokens=state.cached_tokens + (fact.cached_tokens or 0),
         cache_saved=state.cache_saved + (fact.cache_saved or 0.0),
     )

@@ -158,6 +158,8 @@ class SessionState(Record):
     """How fast the context fills."""
     cost: float = 0.0
     """Of turns and delegations, without summaries."""
+    assumed_cost: float = 0.0
+    """Of turns and delegations whose server publishes no price, at the prices of the models' makers."""
     summary_cost: float = 0.0
     cached_tokens: int = 0
     """Prompt tokens read from providers' caches."""

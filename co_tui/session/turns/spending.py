@@ -32,6 +32,9 @@ def start_of_today() -> str:
     return written(datetime.now().replace(hour=0, minute=0, second=0, microsecond=0).astimezone())
 
 
+SESSION_LIMIT: Final = "max_session_cost"
+
+
 class SpendingLimitReached(Exception):
     """What was spent has reached a limit. The text is a sentence for people."""
 
@@ -82,7 +85,8 @@ class Spending:
 
     def _limits(self, settings: Settings) -> Iterator[Limit]:
         if settings.max_session_cost:
-            yield Limit("max_session_cost", "this session has", self._own, settings.max_session_cost)
+            spent = self._own + self._recorder.state.assumed_cost
+            yield Limit(SESSION_LIMIT, "this session has", spent, settings.max_session_cost)
         if settings.max_daily_cost:
             yield Limit("max_daily_cost", "today's sessions have", self._today, settings.max_daily_cost, self._day)
 
@@ -111,7 +115,10 @@ class Spending:
         usage = self._recorder.state.usage
         if usage is None or usage.input_tokens is None or usage.cost is not None or runs_locally(usage.model):
             return
-        what = f"{setting} does not count {one_line(short_name(usage.model), 60)}: its price is unknown."
+        model = one_line(short_name(usage.model), 60)
+        what = f"{setting} does not count {model}: its price is unknown."
+        if usage.assumed_cost is not None and setting == SESSION_LIMIT:
+            what = f"{setting} counts {model} by an assumption: the price in the catalogue. Its server publishes none."
         await self._warn("unpriced", what)
 
     async def _warn(self, kind: str, what: str, about: tuple[object, ...] = ()) -> None:

@@ -85,7 +85,7 @@ class Questions:
             self._rule.answered(time.monotonic(), more_follow=panel.question.number < panel.question.of)
             self._prompt.focus()
         if unsent:  # withdrawn while someone wrote: the next question waits for Tab
-            self._prompt.insert(unsent)
+            self._prompt.give_back(unsent, is_being_written=True)
             self._rule.typed(time.monotonic())
         if self._panels:
             self._screen.call_after_refresh(self._offer_focus, self._panels[0])

@@ -114,7 +114,7 @@ class SessionController:
         self.chat.show_session(stored.newest() if stored else BlockBuilder(self.chat.shortcut_for), self.bridge.state)
         draft = self._drafts.read()
         if draft and not self.chat.prompt.text:  # keep what was typed before the first paint
-            self.chat.prompt.set_text(draft)
+            self.chat.prompt.give_back(draft)
         self.sender.show_waiting()
         self._report_shown()
         if trouble:
@@ -184,7 +184,8 @@ class SessionController:
         else:
             self.show_replayed(session.resumed_from)
             if (draft := self._drafts.fetched()) is not None:
-                self.chat.prompt.set_text(draft)
+                self.chat.prompt.forget_unsent()
+                self.chat.prompt.give_back(draft)
         self.session, self.session_id = session, session.id
         self._report_shown()
         self._opening.begin(came_from=None)
@@ -227,7 +228,7 @@ class SessionController:
 
     def _unsent_text(self) -> str:
         """The queued prompts and the draft."""
-        return "\n\n".join(filter(str.strip, (*self.sender.unsent_prompts, self.chat.prompt.whole)))
+        return "\n\n".join(filter(str.strip, (*self.sender.unsent_prompts, *self.chat.prompt.unsent)))
 
     async def open_for_prompt(self) -> bool:
         """Open the shown session, or start one. Failures are shown in the chat."""
@@ -320,7 +321,7 @@ class SessionController:
         if stopped:
             self._host.notify(f"Stopped with the session you left: {stopped}.", timeout=6)
         self._drafts.save()
-        self.chat.prompt.text = ""
+        self.chat.prompt.forget_unsent()
         self._opening.begin(came_from=self.session_id if self.session_id != session_id else None)
         self.session_id = session_id
         self.show_stored(session_id, under_own_policy=True)

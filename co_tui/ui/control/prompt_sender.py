@@ -291,8 +291,9 @@ class PromptSender:
         return True
 
     def give_back(self, prompt: str) -> None:
-        """Put an unsent prompt back into the prompt."""
-        self._chat.prompt.append_draft(prompt)
+        """Put an unsent prompt back into the prompt, or behind what is written there."""
+        if not self._chat.prompt.give_back(prompt):
+            self._host.notify(f"Not sent, ↑ recalls it: {one_line(prompt, 60)}", timeout=6, markup=False)
 
     def stop_waiting(self) -> None:
         """Return the waiting prompts after a failure, and show nothing as running."""

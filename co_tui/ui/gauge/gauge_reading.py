@@ -28,6 +28,8 @@ class GaugeReading(NamedTuple):
     model: str = ""
     """The session's model."""
     summary_cost: float = 0.0
+    assumed_cost: float = 0.0
+    """Cost at the prices of the models' makers, where a server publishes none."""
     cached_tokens: int = 0
     """Tokens read from providers' caches."""
     cache_saved: float = 0.0
@@ -157,6 +159,8 @@ class GaugeReading(NamedTuple):
         """What was spent and may be spent; the longest form that fits."""
         total = cost_text(self.cost, self.summary_cost, model=self.model)
         plain = {FREE: "local, free"}.get(total, total if self.cost else f"cost {total}")
+        if self.assumed_cost and not self.cost:
+            plain = f"cost ~{money(self.assumed_cost)}, assumed"
         if not self.most_cost and not self.most_day_cost:
             return plain
         spent = plain if self.cost is None else money(self.cost)
@@ -197,6 +201,7 @@ def reading_of(
         cost=state.total_cost,
         model=state.model,
         summary_cost=state.summary_cost,
+        assumed_cost=state.assumed_cost,
         cached_tokens=state.cached_tokens,
         cache_saved=state.cache_saved,
         tokens_per_turn=state.pace.tokens_per_turn,

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import TextArea
-from textual.widgets.text_area import Location
+from textual.widgets.text_area import EditResult, Location
 
 from co_tui.session.file_references import NamedFile, NamedFiles
 from co_tui.session.slash import typed_command
@@ -105,6 +105,8 @@ class Prompt(PastingArea):
         """Which of the earlier prompts is shown; 0 for the draft."""
         self._left_behind: dict[int, str] = {}
         """Texts as they were left by up and down, by steps back."""
+        self._put_aside: list[str] = []
+        """Texts that came back while another was being written."""
 
     def remember(self, prompts: list[str]) -> None:
         """Add earlier prompts, oldest first."""
@@ -114,9 +116,42 @@ class Prompt(PastingArea):
         self.text = self._pasted.fold_if_slow(text)
         self.move_cursor(self.document.end)
 
-    def append_draft(self, text: str) -> None:
-        """Append an unsent text to the draft."""
-        self._put("\n".join(filter(None, (self.text, self._pasted.fold_if_slow(text)))))
+    def give_back(self, text: str, *, is_being_written: bool = False) -> bool:
+        """Bring an unsent text back, never joined to another: it is selected, so that typing replaces it, and up
+        recalls it. While another text is here, only up does; returns False then.
+
+        One that `is_being_written` is continued by the next key instead, and the text that was here is put aside.
+        """
+        if is_being_written:
+            if self.text.strip():
+                self._put_aside.append(self.whole)
+            self.replace_draft(text)
+            return True
+        self._remember(text)
+        if self.text.strip():
+            self._put_aside.append(text)
+            return False
+        self.set_text(text)
+        self.select_all()
+        return True
+
+    @property
+    def unsent(self) -> list[str]:
+        """The draft, and the texts that were put aside."""
+        return [self.whole, *self._put_aside]
+
+    def forget_unsent(self) -> None:
+        """Empty the prompt for another session."""
+        self.text = ""
+        self._put_aside.clear()
+
+    def insert(
+        self, text: str, location: Location | None = None, *, maintain_selection_offset: bool = True
+    ) -> EditResult:
+        """Insert it; without a location as typing does, in place of what is selected."""
+        if location is not None or self.selection.is_empty:
+            return super().insert(text, location, maintain_selection_offset=maintain_selection_offset)
+        return self.replace(text, *self.selection, maintain_selection_offset=False)
 
     def replace_draft(self, text: str) -> None:
         """Replace the draft; up recalls the old one."""
@@ -218,7 +253,7 @@ class Prompt(PastingArea):
             self._put(f"{chosen.title} ")
 
     def action_newline(self) -> None:
-        self.insert("\n")
+        self._insert("\n", self.selection.end, self.selection.end)
 
     def action_steer(self) -> None:
         self.send(steers=True)
@@ -274,6 +309,7 @@ class Prompt(PastingArea):
     def _leave(self, text: str) -> None:
         """Empty the prompt; up recalls the text."""
         self._remember(text)
+        self._put_aside = [each for each in self._put_aside if each != text]
         self.text = ""
         self._pasted = PastedTexts()  # undo does not go back beyond this
 

@@ -11,9 +11,14 @@ from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.agent.models.open_model import ModelConfig, open_model
-from co_tui.agent.models.prices import is_published, price_of
+from co_tui.agent.models.prices import Pricing, assumed_price, is_published, price_of, pricing_of
+from co_tui.events import SessionError
+from co_tui.session.slash.applying import apply_setting
+from co_tui.session.slash.reports_commands import limit_note, session_cost
+from co_tui.session.state.context_report import context_report
+from co_tui.settings import Loaded
 from tests.support.provider import Provider
-from tests.support.talks import talking
+from tests.support.talks import served_environment, talking
 
 
 @pytest.mark.parametrize("window", [None, 9_000])
@@ -27,11 +32,47 @@ async def test_a_server_of_ones_own_has_not_the_window_of_the_model_it_is_named_
     await model_handle.close()
 
 
-async def test_nor_has_it_that_models_price(home: Path, provider: Provider) -> None:
-    provider.model_id = "gpt-4o"
-    async with talking(home, provider, model="openai-chat:gpt-4o") as session:
+async def test_its_window_and_price_are_assumed_from_the_catalogue(home: Path, provider: Provider) -> None:
+    provider.model_id, provider.window = "openai/gpt-5", None
+    environment = served_environment(home, provider, max_session_cost=5.0)
+    async with talking(home, provider, environment=environment) as session:
+        await session.switcher.switch_model("openai-chat:openai/gpt-5")
         await session.submit("hi")
-        assert session.state.total_cost is None
+        await session.submit("and now?")
+        state, usage = session.state, session.state.usage
+        assert usage is not None and (usage.token_limit, usage.limit_known) == (400_000, False)
+        assert state.total_cost is None and state.assumed_cost > 0
+        figures = context_report(state)
+        assert limit_note(figures) == " (assumed from the catalogue)"
+        text = session_cost(figures)
+        assert text.startswith("~$0.000") and text.endswith("(assumed from the catalogue)")
+        loaded = Loaded(settings=environment.settings, origins={}, problems=(), warnings=())
+        limited = await apply_setting("max_session_cost", loaded, session)
+        assert limited.endswith("openai/gpt-5 is assumed from the catalogue, for session limits only")
+        (warned,) = [each.fact.what for each in state.timeline if isinstance(each.fact, SessionError)]
+        assert warned.startswith("max_session_cost counts openai-chat:openai/gpt-5 by an assumption")
+
+
+async def test_a_name_that_no_maker_has_means_nothing(home: Path, provider: Provider) -> None:
+    async with talking(home, provider) as session:
+        await session.submit("hi")
+        usage = session.state.usage
+        assert usage is not None and (usage.limit_source, usage.assumed_cost) == ("", None)
+
+
+@pytest.mark.parametrize(
+    ("model", "address", "known"),
+    [
+        ("anthropic:claude-sonnet-4-5", "https://api.anthropic.com", Pricing.PUBLISHED),
+        ("openai-chat:gpt-4o", "https://api.openai.com/v1", Pricing.PUBLISHED),
+        ("openai-chat:gpt-4o", "https://proxy.example/v1", Pricing.ASSUMED),
+        ("openai-chat:anthropic/claude-sonnet-4-5", "https://proxy.example/v1", Pricing.ASSUMED),
+        ("openai-chat:qwen3:8b", "https://proxy.example/v1", Pricing.UNKNOWN),
+        ("embedded", "", Pricing.FREE),
+    ],
+)
+def test_what_is_known_of_a_price_before_a_model_is_asked(model: str, address: str, known: Pricing) -> None:
+    assert pricing_of(model, address) is known
 
 
 def test_a_providers_own_replies_have_a_price() -> None:
@@ -42,7 +83,9 @@ def test_a_providers_own_replies_have_a_price() -> None:
         )
 
     assert price_of(reply("openai", "https://api.openai.com/v1")) == pytest.approx(0.0026)
-    assert price_of(reply("openai", "http://localhost:11434/v1")) is None
+    elsewhere = reply("openai", "http://localhost:11434/v1")
+    assert price_of(elsewhere) is None and assumed_price(elsewhere, "openai-chat:gpt-4o") == pytest.approx(0.0026)
+    assert assumed_price(reply("openai", "https://api.openai.com/v1"), "openai-chat:gpt-4o") is None, "it is known"
     assert is_published("https://api.anthropic.com") and not is_published("http://192.168.0.7:8000/v1")
 
 

@@ -119,6 +119,7 @@ async def test_an_editors_unsaved_text_and_its_terminal_are_used(served: CliComm
     served.environ["CO_TUI_COMMAND_SANDBOX"] = "off"
     (served.cwd / "note.txt").write_text("saved\n")
     read = ("read_file", json.dumps({"path": "note.txt"}))
+    link = resource_link_block("note.txt", (served.cwd / "note.txt").as_uri())
     edit = ("edit_file", json.dumps({"path": "note.txt", "old_text": "unsaved", "new_text": "changed"}))
     run = ("run_command", json.dumps({"command": "make all"}))
     provider.script = [Reply(text="", tool=read), Reply(text="", tool=edit), Reply(text="", tool=run), Reply()]
@@ -127,9 +128,15 @@ async def test_an_editors_unsaved_text_and_its_terminal_are_used(served: CliComm
     editor.texts[note] = "unsaved\n"
     async with connected(served, editor, fs=True, terminal=True) as agent:
         id = (await agent.new_session(cwd=str(served.cwd), mcp_servers=[])).session_id
-        await agent.prompt(session_id=id, prompt=[text_block("Change the note, then build")])
-    assert editor.texts[note] == "changed\n" and [line.splitlines()[-1] for line in editor.commands] == ["make all"]
+        await agent.prompt(session_id=id, prompt=[text_block("Change this, then build: "), link])
+        assert editor.texts[note] == "changed\n" == (served.cwd / "note.txt").read_text()
+        await agent.prompt(session_id=id, prompt=[text_block("/rewind 1 files")])
+        assert (served.cwd / "note.txt").read_text() == "saved\n"
+    (judged,), _ = editor.asked[0][0].content, editor.asked[0][1]
+    assert (judged.old_text, judged.new_text) == ("unsaved", "changed")  # type: ignore[union-attr]
+    assert [line.splitlines()[-1] for line in editor.commands] == ["make all"]
     results = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
+    assert "unsaved" in json.dumps(provider.requests[0]["messages"]), "also of a file that belongs to the prompt"
     assert "unsaved" in results[0] and "said in the editor" in results[2]
     shown = [part.type for update in editor.of("tool_call_update") for part in update.content or ()]
     assert "terminal" in shown

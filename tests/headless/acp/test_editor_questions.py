@@ -1,11 +1,19 @@
-"""Questions about calls as an editor shows them."""
+"""Questions about calls as an editor shows them, and where their commands run."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+from acp.core import RequestError
+from pydantic_ai.workspaces import LocalWorkspaceBackend, WorkspaceError
+
+from co_tui.agent.permissions.verdict import VERDICT, Verdict
+from co_tui.headless.acp.editor_folder import EditorFolder
 from co_tui.headless.acp.editor_questions import EditorQuestions
 from co_tui.session.approvals.questions import ApprovalQuestion
+from co_tui.session.tools.running_commands import CURRENT_CALL, ENDS_WITH_CALL
 
 
 class Editor:
@@ -32,3 +40,38 @@ async def test_a_question_names_every_danger_and_every_file(tmp_path: Path) -> N
     ran, changed = editor.asked
     assert f"Careful: {dangers}" in ran.content[0].content.text
     assert changed.title == "edit src/a.py, b.py"
+
+
+class Terminals:
+    """An editor that counts the terminals it is asked for, and has none to give."""
+
+    has_terminals = True
+    created = 0
+
+    async def create_terminal(self, asked: Any) -> str:
+        self.created += 1
+        raise RequestError(-32603, "none left")
+
+
+@pytest.mark.parametrize(
+    ("is_sandboxed", "verdict", "in_terminal"),
+    [
+        (False, Verdict("run"), True),
+        (True, Verdict("run"), False),
+        (True, Verdict("run", outside_sandbox=True), True),
+        (False, Verdict("run", only_reads=True), False),
+    ],
+)
+async def test_what_a_sandbox_must_hold_or_only_reads_never_runs_in_an_editors_terminal(
+    tmp_path: Path, is_sandboxed: bool, verdict: Verdict, in_terminal: bool
+) -> None:
+    editor: Any = Terminals()
+    folder = EditorFolder(LocalWorkspaceBackend(tmp_path), editor, lambda: "s", lambda: is_sandboxed)
+    tokens = (VERDICT.set(verdict), CURRENT_CALL.set("call-1"), ENDS_WITH_CALL.set(True))
+    try:
+        with pytest.raises(WorkspaceError) if in_terminal else nullcontext():
+            assert (await folder.run("echo here", shell=True)).stdout == "here\n"
+    finally:
+        for variable, token in zip((VERDICT, CURRENT_CALL, ENDS_WITH_CALL), tokens, strict=True):
+            variable.reset(token)  # type: ignore[arg-type]
+    assert bool(editor.created) is in_terminal

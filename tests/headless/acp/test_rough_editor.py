@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from acp.helpers import text_block
 
-from co_tui.headless.acp.acp_command import NO_PIPES
+from co_tui.headless.acp.acp_command import NO_PIPES, NOT_INTRODUCED
 from co_tui.headless.acp.message_lines import MessageLines
 from tests.headless.acp.editor import RecordingEditor, connected, start_acp
 from tests.support.command import CliCommand
@@ -71,6 +71,8 @@ def test_odd_lines_are_answered_and_a_dead_editor_leaves_a_whole_session(
 ) -> None:
     served.environ["CO_TUI_CONTEXT_WINDOW"] = "32000"
     editor = Rough(served)
+    editor.send(0, "session/new", cwd=str(served.cwd), mcpServers=[])
+    assert editor.answer(0)["error"]["message"] == NOT_INTRODUCED and not list(served.home.rglob("*"))
     for line in ODD_LINES:
         editor.write(line)
     editor.send(None, "$/cancel_request", requestId=7)

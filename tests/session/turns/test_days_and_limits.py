@@ -27,7 +27,7 @@ class Books:
 
     @property
     def state(self) -> Any:
-        return SimpleNamespace(total_cost=self.own, usage=self.usage)
+        return SimpleNamespace(total_cost=self.own, assumed_cost=0.0, usage=self.usage)
 
     @contextmanager
     def reading(self) -> "Iterator[Books]":
@@ -102,7 +102,7 @@ async def test_a_limit_that_is_reached_exactly_stops(books: Books) -> None:
 async def test_a_price_that_is_unknown_is_said_for_the_first_limit_unless_the_model_costs_nothing(
     books: Books, model: str, warns: bool
 ) -> None:
-    books.usage = SimpleNamespace(model=model, input_tokens=5, cost=None)
+    books.usage = SimpleNamespace(model=model, input_tokens=5, cost=None, assumed_cost=None)
     for _ in range(2):
         await books.spending.check(Settings(max_session_cost=1.0, max_daily_cost=1.0))
     said = [fact.what for fact in books.facts if isinstance(fact, SessionError)]

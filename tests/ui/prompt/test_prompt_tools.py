@@ -107,6 +107,33 @@ async def test_edits_of_recalled_prompts_and_the_draft_are_kept(home: Path, prov
         assert seen == ["one", "two!", "draft", "two", "one"], "what was not sent comes back, too"
 
 
+async def test_an_unsent_prompt_that_comes_back_is_never_joined_to_the_next(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        prompt, give_back = app.chat.prompt, app.controller.sender.give_back
+        give_back("cuts")
+        assert prompt.text == prompt.selected_text == "cuts"
+        await type_text(pilot, "second question")
+        give_back("late")
+        await type_text(pilot, "!")
+        assert prompt.text == "second question!"
+        assert [each.message for each in app._notifications] == ["Not sent, ↑ recalls it: late"]
+        app.controller._drafts.save()
+        assert app.launch.store.prompt_drafts.read(app.controller._drafts._key()) == "second question!\n\nlate"
+        await pilot.press("enter")
+        await until(pilot, lambda: provider.requests and app.controller.idle)
+        assert provider.requests[0]["messages"][-1]["content"] == "second question!"
+        seen = []
+        for _ in range(3):
+            await pilot.press("up")
+            seen.append(prompt.text)
+        assert seen == ["second question!", "late", "cuts"]
+    launch = launch_for(home, provider, session_id=app.controller.session_id)
+    async with running(launch) as (app, pilot):
+        assert app.chat.prompt.text == "cuts\n\nlate", "nothing that was not sent is lost"
+        await type_text(pilot, "third")
+        assert app.chat.prompt.text == "third"
+
+
 async def test_a_completion_can_be_undone(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "/hist")

@@ -1,0 +1,150 @@
+"""`co-tui run` under scripts that were written for Claude Code: its options, and the lines it reads and prints."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.support.command import CliCommand
+from tests.support.provider import Provider, Reply
+from tests.support.waiting import PATIENCE_S
+
+STREAM = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
+LIST = ("list_directory", json.dumps({"path": "."}))
+WRITE = ("write_file", json.dumps({"path": "a.txt", "content": "one\n"}))
+
+
+@pytest.fixture
+def served(served: CliCommand) -> CliCommand:
+    """With a window that has room for the tools."""
+    served.environ["CO_TUI_CONTEXT_WINDOW"] = "32000"
+    return served
+
+
+def prompt_line(content: object) -> str:
+    return json.dumps({"type": "user", "message": {"role": "user", "content": content}}) + "\n"
+
+
+class Conversation:
+    """A script that writes a prompt, and reads lines until its result."""
+
+    def __init__(self, writing: int, reading: int) -> None:
+        self._writing, self._reading = open(writing, "w", encoding="utf-8"), open(reading, encoding="utf-8")
+
+    def say(self, content: object) -> list[dict[str, Any]]:
+        self._writing.write(prompt_line(content))
+        self._writing.flush()
+        lines = [json.loads(self._reading.readline())]
+        while lines[-1]["type"] != "result":
+            lines.append(json.loads(self._reading.readline()))
+        return lines
+
+    def end(self) -> str:
+        self._writing.close()
+        with self._reading:
+            return self._reading.read()
+
+
+@contextmanager
+def conversation(command: CliCommand, *arguments: str) -> Iterator[Conversation]:
+    given, writing = os.pipe()
+    reading, taken = os.pipe()
+    process = command.fork((given, taken, None), "run", "-p", *STREAM, *arguments)
+    os.close(given)
+    os.close(taken)
+    spoken = Conversation(writing, reading)
+    yield spoken
+    assert spoken.end() == ""
+    _, errors = process.communicate(PATIENCE_S)
+    assert (process.wait(), errors) == (0, "")
+
+
+def test_a_conversation_of_five_turns_in_one_process(served: CliCommand, provider: Provider) -> None:
+    provider.script = [Reply(text=f"Answer {n}.", prompt_tokens=100) for n in range(1, 5)]
+    provider.script += [Reply(text="Look.", tool=LIST, prompt_tokens=100), Reply(text="Answer 5.", prompt_tokens=150)]
+    with conversation(served) as script:
+        turns = [script.say(f"Question {n}") for n in range(1, 5)]
+        turns.append(script.say([{"type": "text", "text": "Question 5"}]))
+    init, reply, result = turns[0]
+    assert (init["type"], init["subtype"], init["cwd"]) == ("system", "init", str(served.cwd))
+    assert {"Bash", "Read", "Edit"} <= set(init["tools"]) and init["permissionMode"] == "default"
+    assert reply["message"]["role"] == "assistant"
+    assert reply["message"]["content"] == [{"type": "text", "text": "Answer 1. "}]
+    assert (result["subtype"], result["is_error"], result["num_turns"]) == ("success", False, 1)
+    assert [turn[-1]["result"] for turn in turns] == [f"Answer {n}. " for n in range(1, 6)]
+    assert [turn[-1]["num_turns"] for turn in turns] == [1, 1, 1, 1, 2]
+    assert [line["type"] for line in turns[4]] == ["assistant", "user", "assistant", "result"]
+    call, listed = turns[4][0]["message"]["content"][1], turns[4][1]["message"]["content"][0]
+    assert (call["type"], call["name"], listed["type"]) == ("tool_use", "LS", "tool_result")
+    assert listed["tool_use_id"] == call["id"] and turns[4][1]["parent_tool_use_id"] is None
+    assert turns[4][-1]["usage"]["input_tokens"] == 250 and turns[4][-1]["usage"]["output_tokens"] > 0
+    assert len({line["session_id"] for turn in turns for line in turn}) == 1
+    asked = [each["content"] for each in provider.requests[-1]["messages"] if each["role"] == "user"]
+    assert asked == [f"Question {n}" for n in range(1, 6)]
+
+
+def test_one_result_with_what_was_denied_and_a_limit_on_replies(served: CliCommand, provider: Provider) -> None:
+    provider.script = [Reply(text="", tool=WRITE), Reply(text="I may not.")]
+    denied = served("run", "-p", "Write", "--output-format", "json", "--disallowedTools", "Edit,Bash(git push:*)")
+    (result,) = denied.objects
+    assert (result["type"], result["subtype"], result["result"]) == ("result", "success", "I may not. ")
+    assert not (served.cwd / "a.txt").exists()
+    provider.script = [Reply(text="", tool=WRITE), Reply(text="Written.")]
+    allowed = served("run", "-p", "Write", "--output-format", "json", "--allowedTools", "Edit", "Bash(git log:*)")
+    (result,) = allowed.objects
+    assert (allowed.code, result["result"], result["permission_denials"]) == (0, "Written. ", [])
+    assert (served.cwd / "a.txt").read_text() == "one\n" and result["total_cost_usd"] is None
+    provider.script = [Reply(text="", tool=LIST), Reply(text="", tool=LIST)]
+    asked = len(provider.requests)
+    stopped = served(
+        *("run", "-p", "List", "--output-format", "json", "--max-turns", "1", "--append-system-prompt", "Be a heron.")
+    )
+    (result,) = stopped.objects
+    assert (stopped.code, result["subtype"], result["is_error"]) == (1, "error_max_turns", True)
+    assert result["num_turns"] == 1 and len(provider.requests) == asked + 1
+    assert "Be a heron." in json.dumps(provider.requests[-1]["messages"][0])
+    provider.script = [Reply(text="", tool=WRITE), Reply(text="No.")]
+    unanswered = served("run", "-p", "Write", "--output-format", "json")
+    (result,) = unanswered.objects
+    assert unanswered.code == 1
+    ((denial),) = result["permission_denials"]
+    assert (denial["tool_name"], denial["tool_input"]["file_path"]) == ("Write", str(served.cwd / "a.txt"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "stdin", "sentence"),
+    [
+        (("--input-format", "stream-json"), "", "--input-format stream-json needs --output-format stream-json."),
+        ((*STREAM, "-p", "Hi"), "", "prompts come from standard input"),
+        (STREAM, "", "Standard input has no prompt."),
+        (STREAM, "\nhello\n", "Line 2 of standard input: it is not JSON."),
+        (STREAM, '{"type": "assistant"}', "Line 1 of standard input: it is not a prompt."),
+        (STREAM, prompt_line([{"type": "audio"}]), "blocks of type text and image"),
+        (("-p", "Hi", "--allowed-tools", "Bash(git"), "", "Bash(git"),
+        (("-p", "Hi", "--max-turns", "0"), "", "is not a whole number"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    served: CliCommand, provider: Provider, arguments: tuple[str, ...], stdin: str, sentence: str
+) -> None:
+    refused = served("run", *arguments, stdin=stdin)
+    assert refused.code == 2 and sentence in refused.err and not provider.requests
+    assert len([line for line in refused.err.splitlines() if line]) == 1
+
+
+def test_a_signal_ends_a_conversation_that_waits_for_its_next_prompt(served: CliCommand, provider: Provider) -> None:
+    given, writing = os.pipe()
+    reading, taken = os.pipe()
+    process = served.fork((given, taken, None), "run", *STREAM)
+    os.close(given)
+    os.close(taken)
+    script = Conversation(writing, reading)
+    assert script.say("One")[-1]["subtype"] == "success"
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(PATIENCE_S)
+    assert process.wait() == 130 and errors.startswith("co-tui: Interrupted; what was said is saved in session ")
+    assert script.end() == ""
