@@ -148,3 +148,19 @@ async def test_a_new_repository_may_say_how_it_pulls_and_pushes(folder: Path) ->
     lines = "; ".join(f"git -C r config {each}" for each in settings)
     assert await moved_after(folder, f"git init -q r; {lines}") == []
     assert await moved_after(folder, "git init -q s; git -C s config pull.twohead evil") == ["s/.git"]
+
+
+@pytest.mark.parametrize("made", [{".npmrc": ""}, {"docs/objects/x": "", "docs/refs/x": "", "docs/hooks/x": ""}])
+async def test_what_could_not_be_moved_is_tried_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, made: dict[str, str]
+) -> None:
+    guard = FolderGuard(folder, folder.parent / "aside", Path("/home/me"))
+    await guard.begin(others_run=False)
+    write(folder, made)
+    with monkeypatch.context() as failing:
+        failing.setattr(os, "rename", lambda *_, **__: Path("/no such file").stat())
+        first = await guard.check()
+    assert first is not None and all(each.kept is None for each in first.files)
+    second = await guard.check()
+    assert second is not None and all(each.kept is not None for each in second.files)
+    assert await guard.check() is None

@@ -127,9 +127,19 @@ class FolderGuard:
             new = self._moved_first(found)
             moved += new
             if all(each.kept is None and not each.restored for each in new):
-                self._known = found
+                self._known = self._without(found, [each.name for each in new])
                 break
         return CreatedProtected(self.folder, tuple(moved)) if moved else None
+
+    def _without(self, found: Protected, failed: list[str]) -> Protected:
+        """What was found, but what could not be moved as it was known before: the next check tries again."""
+        before = self._known
+        names = {name: each for name, each in found.names.items() if name not in failed}
+        names |= {name: before.names[name] for name in failed if name in before.names}
+        folders = {str(Path(name).parent) for name in failed}
+        parts = {folder: each for folder, each in found.git_parts.items() if folder not in folders}
+        parts |= {folder: before.git_parts[folder] for folder in folders if folder in before.git_parts}
+        return found._replace(names=names, git_parts=parts)
 
     def _moved_first(self, found: Protected) -> list[SetAside]:
         """Git folders in disguise come first, then the names: a git folder elsewhere has no effect once no `.git`
