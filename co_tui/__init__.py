@@ -1,3 +1,3 @@
-"""co-tui: talk with LLM agents in the terminal, with the context window in the open."""
+"""co-tui: work with LLM agents in the terminal, with the context window in the open."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

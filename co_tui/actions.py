@@ -90,7 +90,16 @@ class KeyAction(NamedTuple):
 
 
 COMMANDS: Final = (
-    SlashCommand("help", "view", "Keys, commands and symbols", key="f1", letter="h", label="Help", opens_screen=True),
+    SlashCommand(
+        "help",
+        "view",
+        "Keys, commands and topics; TOPIC opens a page",
+        "[TOPIC]",
+        key="f1",
+        letter="h",
+        label="Help",
+        opens_screen=True,
+    ),
     SlashCommand(
         "sessions",
         "sessions",

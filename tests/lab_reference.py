@@ -1,4 +1,4 @@
-"""The table of measured policies in the README, made by the lab: `uv run python -m tests.lab_reference`.
+"""The table of measured policies in the help page of the lab, made by the lab: `uv run python -m tests.lab_reference`.
 
 Needs the open conversations beside the checkout; takes a minute for each policy.
 """
@@ -6,7 +6,6 @@ Needs the open conversations beside the checkout; takes a minute for each policy
 import os
 import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from co_tui.context.measure.count import Window
@@ -15,11 +14,11 @@ from co_tui.headless.lab_jobs import Progress, Replays, run_in_processes
 from co_tui.paths import HOME_VARIABLE, Paths, locate
 from co_tui.settings import Settings, policy_names
 from co_tui.settings import load as load_settings
+from tests.help_tables import HELP, in_order, with_table
 from tests.support.shared import DATA
 
-README = Path(__file__).parents[1] / "README.md"
-BEGIN = "<!-- lab: made by `uv run python -m tests.lab_reference` -->"
-END = "<!-- end of lab -->"
+PAGE = HELP / "lab.md"
+NAME, MAKER = "lab", "tests.lab_reference"
 WINDOWS = (8_000, 32_000)
 COLUMNS = ("kept", "in context", "state", "reused", "sent")
 
@@ -42,21 +41,11 @@ def _cells(record: dict[str, Any]) -> list[str]:
     return [*(f"{record[name] * 100:.1f} %" for name in shares), f"{record['mean_tokens'] / 1000:.1f}k"]
 
 
-def with_table(text: str, made: str) -> str:
-    """The README with this table."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    assert begin and end, f"the README has no {BEGIN} and {END}"
-    return f"{before}{BEGIN}\n{made}\n{END}{after}"
-
-
 def built_in() -> list[tuple[str, Settings]]:
     """All policies of a new user, `balanced` first and `off` last."""
     with tempfile.TemporaryDirectory() as empty:
         paths = locate({HOME_VARIABLE: empty})
-        order = {"balanced": -1, "off": 1}
-        names = sorted(policy_names(paths), key=lambda name: order.get(name, 0))
-        return [(name, _settings(name, paths)) for name in names]
+        return [(name, _settings(name, paths)) for name in in_order(policy_names(paths))]
 
 
 def _settings(name: str, paths: Paths) -> Settings:
@@ -73,7 +62,7 @@ def main() -> None:
             results = run_in_processes(replays, os.cpu_count() or 1, progress.step)
         by_window.append([result.record(window) for result in results])
     made = table(list(zip(*by_window, strict=True)))
-    README.write_text(with_table(README.read_text(encoding="utf-8"), made), encoding="utf-8")
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), NAME, made, MAKER), encoding="utf-8")
 
 
 if __name__ == "__main__":

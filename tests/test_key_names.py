@@ -1,4 +1,4 @@
-"""Keys are written one way, `Ctrl+P`, `Shift+Tab`, `F5`: on the screen, in sentences, in README."""
+"""Keys are written one way, `Ctrl+P`, `Shift+Tab`, `F5`: on the screen, in sentences, in README and the help pages."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -63,8 +63,9 @@ def test_every_sentence_of_the_app_writes_keys_one_way() -> None:
     assert not found
 
 
-def test_the_readme_writes_keys_one_way() -> None:
-    text = re.sub(r"```.*?```", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.S)
+def test_readme_and_the_help_pages_write_keys_one_way() -> None:
+    pages = [file.read_text(encoding="utf-8") for file in (ROOT / "README.md", *(ROOT / "co_tui/help").glob("*.md"))]
+    text = re.sub(r"```.*?```", "", "\n".join(pages), flags=re.S)
     assert not [(line, names) for line in text.splitlines() if (names := misspelt(line))]
 
 

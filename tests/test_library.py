@@ -1,4 +1,4 @@
-"""The session as a library, by README's own programs."""
+"""The session as a library, by the help page's own programs."""
 
 import json
 import re
@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
+import co_tui.help
 from co_tui.library import StreamDelta, TurnEnded, open_session, turn_events
 from co_tui.settings import SettingsError
 from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(co_tui.help.__file__).parent / "scripts.md"
 
 
 PROGRAMS = [
-    each for each in re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL) if "co_tui.library" in each
+    each for each in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "co_tui.library" in each
 ]
 NOTE = ("write_file", json.dumps({"path": "notes.txt", "content": "herons\n"}))
 WHICH = {"question": "Which bird?", "header": "Bird", "options": [{"label": "heron"}, {"label": "crane"}]}

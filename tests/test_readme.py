@@ -1,14 +1,11 @@
-"""The README names what there is, and nothing that is not."""
+"""README is a page people read; the pages for those who change the code name what there is."""
 
 import re
 from pathlib import Path
 
-from co_tui.cli import cli_commands
-from co_tui.ui.keys.command_table import COMMANDS
-from tests import lab_reference
-
 ROOT = Path(__file__).parents[1]
-README = (ROOT / "README.md").read_text()
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MOST_LINES = 260
 
 
 def test_the_two_commands_come_first() -> None:
@@ -16,26 +13,22 @@ def test_the_two_commands_come_first() -> None:
     assert 0 < README.index(block) < 1_000
 
 
-def test_every_key_of_a_command_is_named() -> None:
-    keys = [command.key for command in COMMANDS if command.key]
-    written = {key: "+".join(part.capitalize() for part in key.split("+")) for key in keys}
-    assert [key for key in keys if f"`{written[key]}`" not in README] == []
+def test_it_stays_a_page_and_leads_to_the_rest() -> None:
+    assert README.count("\n") <= MOST_LINES
+    links = set(re.findall(r"\]\(([^)#:]+)\)", README))
+    assert len(links) > 20 and [link for link in sorted(links) if not (ROOT / link).exists()] == []
 
 
-def test_every_command_that_is_named_exists() -> None:
-    named = set(re.findall(r"`/([a-z]+)[ `]", README))
-    assert named - {"tmp"} <= {command.name for command in COMMANDS}
-    blocks = "".join(re.findall(r"```sh\n(.*?)```", README, re.DOTALL))
-    called = set(re.findall(r"^co-tui ([a-z]+)", blocks, re.MULTILINE))
-    assert {"run", "serve", "doctor"} <= called <= {row.name for row in cli_commands.COMMANDS}
-
-
-def test_every_path_that_the_architecture_names_exists() -> None:
-    parts = README[README.index("## Architecture") :]
-    named = set(re.findall(r"`([\w.-]*/[\w./-]*|[\w-]+\.(?:py|toml))`", parts))
-    named |= set(re.findall(r"(?:tests|\.ci)/[\w./-]*\w", parts))
+def test_every_path_that_the_pages_about_the_code_name_exists() -> None:
+    pages = [(ROOT / folder / "README.md").read_text(encoding="utf-8") for folder in ("co_tui", "tests")]
+    text = "\n".join(pages)
+    named = set(re.findall(r"`([\w.-]*/[\w./-]*|[\w-]+\.(?:py|toml))`", text))
+    named |= set(re.findall(r"(?:tests|\.ci)/[\w./-]*\w", text))
     assert len(named) > 80
     assert [path for path in sorted(named) if not any((root / path).exists() for root in (ROOT, ROOT / "co_tui"))] == []
+    modules = set(re.findall(r"python -m (tests[\w.]*)", text))
+    found = [(ROOT / each.replace(".", "/")) for each in sorted(modules)]
+    assert [file for file in found if not (file.with_suffix(".py").exists() or file.is_dir())] == []
 
 
 def test_pictures_are_ours_and_need_nothing_else() -> None:
@@ -47,13 +40,3 @@ def test_pictures_are_ours_and_need_nothing_else() -> None:
         assert "<script" not in drawing and "/tmp" not in drawing and "/home" not in drawing
         assert set(re.findall(r"https?://[^\"' <]+", drawing)) <= {"http://www.w3.org/2000/svg"}
         assert not re.search(r"href=\"(?!#)|url\(", drawing)
-
-
-def test_the_lab_measured_every_policy_in_both_windows() -> None:
-    """The form only: figures change with the engine, and the recordings are not in the repository."""
-    made = README.partition(lab_reference.BEGIN)[2].partition(lab_reference.END)[0].strip()
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in made.splitlines() if line.startswith("|")]
-    columns = 1 + len(lab_reference.WINDOWS) * len(lab_reference.COLUMNS)
-    assert {len(row) for row in rows} == {columns}
-    assert [row[0].strip("`") for row in rows[2:]] == [name for name, _ in lab_reference.built_in()]
-    assert all(re.fullmatch(r"\d+\.\d( %|k)", cell) for row in rows[2:] for cell in row[1:])

@@ -83,6 +83,10 @@ def _lost(lost: OutputLost, code: int = DONE) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     options = _options(arguments)
+    if options.command == "help":  # whatever the settings and the store are
+        from co_tui.headless.help_command import print_help
+
+        return print_help(options.topic)
     _silence_libraries()
     from co_tui.cli.settled import run_with
 

@@ -433,5 +433,8 @@ COMMANDS: Final = (
         "speak the Agent Client Protocol with an editor on standard input and output",
         (_flag("--login", "save a provider's key, as `co-tui login` does: editors start this"), *MODEL_OPTIONS),
     ),
+    CliCommand(
+        "help", "list the help topics, or print one", (_option("topic", nargs="?", default="", metavar="TOPIC"),)
+    ),
     CliCommand("doctor", "check the installation", (_flag("--full", "read all of a large database, too"),)),
 )

@@ -35,7 +35,7 @@ MEMBER_RIGHTS = (
     "SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA co_tui",
     "USAGE ON ALL SEQUENCES IN SCHEMA co_tui",
 )
-"""What README tells an administrator to grant."""
+"""What the help tells an administrator to grant."""
 _TEMPLATE = "template_co_tui"
 _END = """
 read -r _

@@ -3,6 +3,7 @@
 import asyncio
 
 from co_tui.actions import COMMANDS
+from co_tui.help import Topic, no_topic, page, topic_named
 from co_tui.session.slash.command_host import CommandHost, WrongArguments, command
 from co_tui.session.slash.settings_commands import config
 from co_tui.session.slash.typed_command import own_commands
@@ -10,8 +11,11 @@ from co_tui.settings import commands_in_force, rules
 
 
 @command("help")
-async def list_commands(host: CommandHost, _: str) -> None:
-    """The commands that need no screen, and those from files."""
+async def show_help(host: CommandHost, name: str) -> None:
+    """A topic; without one, the commands that need no screen, and those from files."""
+    if name:
+        host.answer(page(named(name)))
+        return
     files = await asyncio.to_thread(commands_in_force, host.launch.paths, host.launch.cwd)
     rows = [row for row in (*COMMANDS, *own_commands(files)) if not row.instead]
     typed = [f"{row.slash} {row.arguments}".rstrip() for row in rows]
@@ -19,6 +23,13 @@ async def list_commands(host: CommandHost, _: str) -> None:
     host.answer(
         "\n".join(f"{each.ljust(width)}  {row.described}".rstrip() for each, row in zip(typed, rows, strict=True))
     )
+
+
+def named(topic: str) -> Topic:
+    """Raises `WrongArguments`."""
+    if (found := topic_named(topic)) is None:
+        raise WrongArguments(no_topic(topic))
+    return found
 
 
 @command("theme")

@@ -1,13 +1,18 @@
 """Commands that change the view, or quit."""
 
 from co_tui.session.slash.settings_commands import config
+from co_tui.session.slash.view_commands import named
 from co_tui.settings import rules
 from co_tui.ui.commands.host import CommandHost, command
-from co_tui.ui.help.help_screen import HelpScreen
+from co_tui.ui.help.help_screen import HelpScreen, page_screen
 
 
 @command("help")
-async def show_help(host: CommandHost, _: str) -> None:
+async def show_help(host: CommandHost, topic: str) -> None:
+    if topic:
+        found = named(topic)
+        await host.ask(lambda: page_screen(found, host.view.size.width))
+        return
     here, chosen = host.view.keys_here(), host.launch.settings.keys
     await host.ask(lambda: HelpScreen(here, chosen, host.view.own_commands))
 

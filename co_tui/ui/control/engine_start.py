@@ -17,6 +17,7 @@ from co_tui.store.store_errors import StoreError
 from co_tui.ui.background import report, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.backend import Backend
+from co_tui.ui.control.new_version import NEW_VERSION, is_upgraded
 from co_tui.ui.heavy_imports import import_locked
 
 PRELOADED = ("co_tui.ui.lens.lens_screen", "co_tui.ui.commands.lens_source")
@@ -40,6 +41,10 @@ class EngineStart:
         store, loop = self._backend.launch.store, asyncio.get_running_loop()
         store.report_to(partial(_from_thread, loop, self._chat.feed.note))
         store.sync.show_unpushed(lambda unpushed: _from_thread(loop, self._chat.show_unpushed, unpushed.text))
+        launch = self._backend.launch
+        # Before a session or a hint leaves traces of this version.
+        if not launch.private and await asyncio.to_thread(is_upgraded, launch.paths):
+            self._chat.feed.note(NEW_VERSION)
         try:
             await asyncio.to_thread(self._backend.load, model)
         except Exception as error:

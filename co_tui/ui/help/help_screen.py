@@ -1,4 +1,4 @@
-"""Help: all keys and commands from their tables, those of the focused widget first, searchable."""
+"""Help: all keys and commands from their tables, those of the focused widget first, and the topics; searchable."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
@@ -10,12 +10,15 @@ from textual.containers import Vertical
 from textual.widgets import Input
 
 from co_tui.actions import COMMANDS, KEY_SCOPES, KEYS, KeyScope, SlashCommand
+from co_tui.help import TOPICS, Topic, page
 from co_tui.inert import inert
 from co_tui.key_names import key_name
 from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.writing import DEFAULT
 from co_tui.ui.dialogs.dialog import Dialog
-from co_tui.ui.help.sections import Section, Sections
+from co_tui.ui.dialogs.text_screen import PagerScreen
+from co_tui.ui.help.found_topics import found_topics
+from co_tui.ui.help.sections import Row, Section, Sections
 from co_tui.ui.keys.command_table import DEFAULT_KEYS, ActiveKey, letter_of
 from co_tui.ui.widgets.field import Field
 from co_tui.ui.widgets.key_hints import KeyHints
@@ -45,6 +48,9 @@ LEADER: Final = next(row.key for row in KEYS if row.name == "leader")
 UNBOUND: Final = "–"
 BEFORE_NAME: Final = " · "
 """Before the name of an action, for the setting `keys`."""
+HERE: Final = "Here"
+PAGE_BORDERS: Final = 6
+"""Columns that a page cannot use."""
 NOTHING: Final = Section("", [("", "Nothing found.")])
 
 
@@ -73,7 +79,7 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str], own: Sequence
     ]
     in_prompt = {row.help for row in KEYS if row.where == "prompt"}
     return [
-        Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has its own section
+        Section(HERE, [row for row in here if row.help not in in_prompt]),  # the prompt has its own section
         Section("First keys", first),
         Section("The gauge", _GAUGE),
         *places,
@@ -107,9 +113,21 @@ def _keys_in_brackets(letter: str, key: str, leader: str) -> str:
     return f"  ({', '.join(filter(None, keys))})" if any(keys) else ""
 
 
+def page_screen(topic: Topic, width: int) -> PagerScreen:
+    """A page of the help, laid out for a screen of this width."""
+    from co_tui.help.render import rendered
+
+    return PagerScreen(f"Help: {topic.name}", rendered(page(topic), width - PAGE_BORDERS, styled=False))
+
+
 class HelpScreen(Dialog[None]):
+    """Keys and commands, then the topics. Enter opens the marked topic, Tab marks the next one."""
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Back"),
+        Binding("enter", "open", show=False, priority=True),
+        Binding("tab", "mark(1)", show=False, priority=True),
+        Binding("shift+tab", "mark(-1)", show=False, priority=True),
         Binding("down", "scroll(1)", show=False, priority=True),
         Binding("up", "scroll(-1)", show=False, priority=True),
         Binding("pagedown", "page(1)", show=False, priority=True),
@@ -126,13 +144,16 @@ class HelpScreen(Dialog[None]):
     ) -> None:
         super().__init__(tall=True)
         self._sections = sections(here, chosen, own)
+        self._found: Sequence[Row] = ()
+        """Topics with why each was found."""
+        self._marked = 0
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Help"
             yield Field(placeholder="Type to search")
             yield Sections()
-            yield KeyHints(("up down pageup pagedown", "scroll"), ("escape", "back"))
+            yield KeyHints(("enter", "open topic"), ("tab", "next topic"), ("up down", "scroll"), ("escape", "back"))
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
@@ -141,8 +162,23 @@ class HelpScreen(Dialog[None]):
     @on(Input.Changed)
     def _show(self) -> None:
         words = self.query_one(Input).value.lower().split()
+        self._found, self._marked = found_topics(words), 0
         found = [section for each in self._sections if (section := each.matching(words)).rows]
-        self.query_one(Sections).show(found or [NOTHING])
+        after_here = 1 if found and found[0].title == HERE else 0
+        if self._found:
+            found.insert(after_here, Section("Topics", self._found))
+        self.query_one(Sections).show(found or [NOTHING], next(iter(self._found), None))
+
+    def action_mark(self, step: int) -> None:
+        if self._found:
+            self._marked = (self._marked + step) % len(self._found)
+            self.query_one(Sections).mark(self._found[self._marked])
+
+    def action_open(self) -> None:
+        if self._found:
+            name, _ = self._found[self._marked]
+            topic = next(each for each in TOPICS if each.name == name)
+            self.app.push_screen(page_screen(topic, self.size.width))
 
     def action_scroll(self, lines: int) -> None:
         self.query_one(Sections).scroll_relative(y=lines, animate=False)

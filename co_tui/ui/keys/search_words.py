@@ -1,6 +1,7 @@
 """Find commands, keys and settings by the words people have for them."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final
 
 LEAST_CHARS: Final = 3
@@ -46,6 +47,7 @@ def _has(other: str, text: str, names: Sequence[str]) -> bool:
     return other in names if other.startswith("/") else other in text
 
 
+@cache
 def other_words(word: str) -> list[str]:
     """What our texts may have instead of a word, or of the words it begins."""
     if len(word) < LEAST_CHARS:

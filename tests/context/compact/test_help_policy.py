@@ -1,9 +1,10 @@
-"""The policy in the README works as it stands there."""
+"""The policy in the help page works as it is written there."""
 
 from pathlib import Path
 
 from pydantic_ai.messages import ToolCallPart, ToolReturnPart
 
+import co_tui.help
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.context.policy import policy_of
 from co_tui.context.request.pipeline import Governor
@@ -11,15 +12,15 @@ from co_tui.paths import locate
 from co_tui.settings import load
 from tests.context.request.test_pipeline import asked, talk
 
-README = Path(__file__).parents[3] / "README.md"
+PAGE = Path(co_tui.help.__file__).parent / "policies.md"
 
 
 def example() -> str:
-    _, _, after = README.read_text(encoding="utf-8").partition("<!-- policy.py -->\n```python\n")
+    _, _, after = PAGE.read_text(encoding="utf-8").partition("<!-- policy.py -->\n```python\n")
     return after.partition("```")[0]
 
 
-def test_the_policy_in_the_readme_keeps_drops_and_summarises_what_it_says(tmp_path: Path) -> None:
+def test_the_policy_in_the_help_keeps_drops_and_summarises_what_it_says(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(example())
     paths = locate({"CO_TUI_HOME": str(tmp_path / "home")})
     loaded = load(paths=paths, cwd=tmp_path, environ={}, command_line={"policy": "./mine.py"})
