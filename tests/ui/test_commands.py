@@ -100,7 +100,7 @@ async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider)
 
 
 async def test_help_explains_keys_commands_and_the_gauge(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider), size=(120, 200)) as (app, pilot):
+    async with running(launch_for(home, provider), size=(120, 240)) as (app, pilot):
         await pilot.press("f1")
         await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
         await pilot.pause()
