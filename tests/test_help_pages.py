@@ -12,6 +12,7 @@ from co_tui.ui.keys.command_table import COMMANDS
 from tests import lab_reference
 from tests.help_tables import HELP, ROOT, TABLES, marked, with_table
 from tests.support.here import Here
+from tests.test_sentences import ODD_WORDS
 
 PAGES = {"README": (ROOT / "README.md").read_text(encoding="utf-8"), **{each.name: page(each) for each in TOPICS}}
 TEXT = "\n".join(PAGES.values())
@@ -32,6 +33,10 @@ def test_each_topic_has_a_page_that_begins_with_what_people_want_to_do() -> None
         assert heading.startswith("# ") and line.endswith("."), topic.name
         assert topic.name == "changes" or "| to | do |" in rest[:3], topic.name
         assert "<!--" not in page(topic)
+
+
+def test_no_page_has_odd_words() -> None:
+    assert [line for line in TEXT.splitlines() if ODD_WORDS.search(line)] == []
 
 
 def test_every_command_that_is_named_exists() -> None:

@@ -17,7 +17,7 @@ ODD_WORDS = re.compile(
     r"\b((?<!work )stands|lies|goes on|whoever|whom|nobody|somebody|beside|takes back|told)\b", re.IGNORECASE
 )
 LONG_ON_PURPOSE = (
-    "ID is listed by `co-tui sessions`",  # below all options of --help
+    "`co-tui help` explains topics",  # below all options of --help
     "context       …",  # a table
 )
 TABLES = (

@@ -131,7 +131,7 @@ def _parser(named: Container[str]) -> tuple[argparse.ArgumentParser, Mapping[str
     parser = _Parser(
         prog=PROGRAM,
         description="Work with LLM agents in the terminal. Without a COMMAND, the app opens.",
-        epilog="ID is listed by `co-tui sessions`; a unique part of it is enough. "
+        epilog="`co-tui help` explains topics. ID is listed by `co-tui sessions`; a unique part of it is enough. "
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"co-tui {__version__}")

@@ -17,12 +17,12 @@ _NAMED, _WANTED, _SAID, _NOWHERE = range(4)
 """How a topic was found, best first."""
 
 
-def found_topics(words: Sequence[str]) -> list[Row]:
-    """Topics with all of these lowercase words, by name, by what people want to do, then by any passage, which is
-    shown. All topics without words."""
+def found_topics(words: Sequence[str]) -> tuple[list[Row], list[Row]]:
+    """The topics about all of these lowercase words, by name, then by what people want to do; then those that only
+    mention them, with the passage. Without words, all are of the first kind."""
     wanted = [word for word in words if word not in LITTLE_WORDS] or words
-    ranked = [_ranked(topic, wanted) for topic in TOPICS]
-    return [row for rank, row in sorted(ranked, key=lambda each: each[0]) if rank < _NOWHERE]
+    ranked = sorted((_ranked(topic, wanted) for topic in TOPICS), key=lambda each: each[0])
+    return [row for rank, row in ranked if rank < _SAID], [row for rank, row in ranked if rank == _SAID]
 
 
 def _ranked(topic: Topic, words: Sequence[str]) -> tuple[int, Row]:

@@ -48,9 +48,11 @@ LEADER: Final = next(row.key for row in KEYS if row.name == "leader")
 UNBOUND: Final = "–"
 BEFORE_NAME: Final = " · "
 """Before the name of an action, for the setting `keys`."""
-HERE: Final = "Here"
-PAGE_BORDERS: Final = 6
-"""Columns that a page cannot use."""
+FIRST_KEYS: Final = "First keys"
+PAGE_SHARE, PAGE_BORDERS = 0.95, 7
+"""How much of the screen a page takes, and columns of it for borders and the scroll bar."""
+NONE: Final = -1
+"""No topic is marked."""
 NOTHING: Final = Section("", [("", "Nothing found.")])
 
 
@@ -79,8 +81,8 @@ def sections(here: Sequence[ActiveKey], chosen: Mapping[str, str], own: Sequence
     ]
     in_prompt = {row.help for row in KEYS if row.where == "prompt"}
     return [
-        Section(HERE, [row for row in here if row.help not in in_prompt]),  # the prompt has its own section
-        Section("First keys", first),
+        Section("Here", [row for row in here if row.help not in in_prompt]),  # the prompt has its own section
+        Section(FIRST_KEYS, first),
         Section("The gauge", _GAUGE),
         *places,
         Section("Commands", commands),
@@ -117,11 +119,13 @@ def page_screen(topic: Topic, width: int) -> PagerScreen:
     """A page of the help, laid out for a screen of this width."""
     from co_tui.help.render import rendered
 
-    return PagerScreen(f"Help: {topic.name}", rendered(page(topic), width - PAGE_BORDERS, styled=False))
+    return PagerScreen(
+        f"Help: {topic.name}", rendered(page(topic), int(width * PAGE_SHARE) - PAGE_BORDERS, styled=False)
+    )
 
 
 class HelpScreen(Dialog[None]):
-    """Keys and commands, then the topics. Enter opens the marked topic, Tab marks the next one."""
+    """Tab goes to the topics, and from one to the next; Enter opens one."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Back"),
@@ -146,14 +150,14 @@ class HelpScreen(Dialog[None]):
         self._sections = sections(here, chosen, own)
         self._found: Sequence[Row] = ()
         """Topics with why each was found."""
-        self._marked = 0
+        self._marked = NONE
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Help"
             yield Field(placeholder="Type to search")
             yield Sections()
-            yield KeyHints(("enter", "open topic"), ("tab", "next topic"), ("up down", "scroll"), ("escape", "back"))
+            yield KeyHints(("tab", "topics"), ("enter", "open topic"), ("up down", "scroll"), ("escape", "back"))
 
     def on_mount(self) -> None:
         self.query_one(Input).focus()
@@ -162,12 +166,13 @@ class HelpScreen(Dialog[None]):
     @on(Input.Changed)
     def _show(self) -> None:
         words = self.query_one(Input).value.lower().split()
-        self._found, self._marked = found_topics(words), 0
-        found = [section for each in self._sections if (section := each.matching(words)).rows]
-        after_here = 1 if found and found[0].title == HERE else 0
-        if self._found:
-            found.insert(after_here, Section("Topics", self._found))
-        self.query_one(Sections).show(found or [NOTHING], next(iter(self._found), None))
+        about, mentioned = found_topics(words)
+        self._found, self._marked = [*about, *mentioned], 0 if words else NONE
+        found = [each.matching(words) for each in self._sections]
+        after_first = [each.title for each in found].index(FIRST_KEYS) + 1
+        found.insert(after_first, Section("Topics", about))
+        shown = [each for each in (*found, Section("Also mentioned in", mentioned)) if each.rows]
+        self.query_one(Sections).show(shown or [NOTHING], next(iter(self._found), None) if words else None)
 
     def action_mark(self, step: int) -> None:
         if self._found:
@@ -175,10 +180,12 @@ class HelpScreen(Dialog[None]):
             self.query_one(Sections).mark(self._found[self._marked])
 
     def action_open(self) -> None:
-        if self._found:
-            name, _ = self._found[self._marked]
-            topic = next(each for each in TOPICS if each.name == name)
-            self.app.push_screen(page_screen(topic, self.size.width))
+        if self._marked == NONE or not self._found:
+            self.action_mark(1)
+            return
+        name, _ = self._found[self._marked]
+        topic = next(each for each in TOPICS if each.name == name)
+        self.app.push_screen(page_screen(topic, self.size.width))
 
     def action_scroll(self, lines: int) -> None:
         self.query_one(Sections).scroll_relative(y=lines, animate=False)
