@@ -424,6 +424,10 @@ def _found(name: str, launch: Launch) -> Iterator[ArgumentValue]:
             yield ArgumentValue(MAIN_AGENT, "the session's own agent")
             found = settings.agents_in_force(launch.paths, launch.cwd).agents
             yield from (ArgumentValue(each.name, each.description) for each in found)
+        case "help":
+            from co_tui.help import TOPICS  # not needed for the first paint
+
+            yield from (ArgumentValue(topic.name, topic.line) for topic in TOPICS)
 
 
 def _models(launch: Launch) -> Iterator[ArgumentValue]:

@@ -26,7 +26,7 @@ def test_a_command_with_certain_values_offers_them(home: Path) -> None:
     assert set(offered("/export ", home)) == set(EXPORTERS)
     assert offered("/context ", home) == ["instructions", "clear"]
     assert offered("/compact ", home) == offered("/compact --d", home) == ["--deep"]
-    assert offered("/subconscious u", home) == ["undo"]
+    assert offered("/subconscious u", home) == ["undo"] and offered("/help comp", home) == ["compaction"]
     assert "anthropic:" in offered("/model ", home) and offered("/model an", home) == ["anthropic:"]
     assert "max_retries" in offered("/config max", home) and "nord" in offered("/theme n", home)
 
