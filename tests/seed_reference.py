@@ -1,13 +1,12 @@
-"""The table of the sources' behaviours in the README, made from the tests: `uv run python -m tests.seed_reference`."""
+"""The table of the sources' behaviours in the help, made from the tests: `uv run python -m tests.seed_reference`."""
 
 from importlib import import_module
 from pathlib import Path
 
+from tests.help_tables import HELP, with_table
 from tests.seeds.behaviours import BEHAVIOURS, SEEDS, Behaviour
 
-README = Path(__file__).parents[1] / "README.md"
-BEGIN = "<!-- sources: made by `uv run python -m tests.seed_reference` -->"
-END = "<!-- end of sources -->"
+PAGE = HELP / "sources.md"
 
 
 def behaviours() -> list[Behaviour]:
@@ -32,12 +31,9 @@ def reference() -> str:
 
 
 def with_reference(text: str) -> str:
-    """The README with the table as it would be made now."""
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    assert begin and end, f"the README has no {BEGIN} and {END}"
-    return f"{before}{BEGIN}\n{reference()}\n{END}{after}"
+    """The page with the table as it would be made now."""
+    return with_table(text, "sources", reference(), "tests.seed_reference")
 
 
 if __name__ == "__main__":
-    README.write_text(with_reference(README.read_text(encoding="utf-8")), encoding="utf-8")
+    PAGE.write_text(with_reference(PAGE.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The list of what the sources describe: every test of this folder adds its sentences, and the README shows them."""
+"""The list of what the sources describe: every test of this folder adds its sentences, and the help shows them."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
@@ -24,7 +24,7 @@ BEHAVIOURS: Final[list[Behaviour]] = []
 
 
 def says(seed: str, where: str, *sentences: str, differs: str = "") -> Callable[[Test], Test]:
-    """What a test shows of a source, in sentences for the README."""
+    """What a test shows of a source, in sentences for the help."""
 
     def add(test: Test) -> Test:
         BEHAVIOURS.extend(Behaviour(seed, each, where, differs, test.__qualname__) for each in sentences)

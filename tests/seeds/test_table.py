@@ -1,4 +1,4 @@
-"""The README's table of the sources is the one that the tests make, and each of its rows has a test."""
+"""The help's table of the sources is the one that the tests make, and each of its rows has a test."""
 
 import ast
 from pathlib import Path
@@ -10,7 +10,7 @@ TESTS = Path(__file__).parents[1]
 
 
 def test_the_table_is_the_one_that_the_tests_make() -> None:
-    text = seed_reference.README.read_text(encoding="utf-8")
+    text = seed_reference.PAGE.read_text(encoding="utf-8")
     assert text == seed_reference.with_reference(text), "run `uv run python -m tests.seed_reference`"
 
 
