@@ -86,6 +86,7 @@ class SessionCounters:
     def _count_messages(self, fact: Message | Rewind) -> None:
         if isinstance(fact, Rewind):
             self.messages -= fact.messages_again
+            self.compactions -= fact.compactions_again
             return
         self.messages += 1
         self.turns = max(self.turns, fact.turn)
