@@ -15,6 +15,7 @@ from co_tui.events import (
     SessionTrashed,
     event_json,
 )
+from co_tui.events.facts.context import BY_IMPORT
 from co_tui.events.stored_messages import text_of
 from co_tui.exchange.exporters.story import story_of
 from co_tui.exchange.importers import ImportedSession, load
@@ -155,7 +156,8 @@ def test_what_was_read_again_is_there_once_for_all_who_look(tmp_path: Path) -> N
     assert take_in(store, session, again=True).reading is Reading.AGAIN
     with store.reading() as reading:
         log, row = list(reading.events(session.session_id)), reading.session(session.session_id)
-    assert row.compactions == 1
+    exported = ImportedSession(source="co-tui", session_id=row.id, title="", messages=[], log=tuple(log))
+    assert row.compactions == 1 and row.messages == session.message_count == exported.message_count
     story, once = story_of(log), story_of(session.log)
     assert (story.messages, story.compactions) == (once.messages, 1)
     assert len(story.entries) == len(once.entries) + 2, "the pin, here and of what was read again"
@@ -169,6 +171,15 @@ def test_what_was_read_again_is_there_once_for_all_who_look(tmp_path: Path) -> N
     again = next(event.seq for event in log if isinstance(event.fact, Rewind))
     with pytest.raises(NothingToUndo, match="read again"):
         undoable(replay(log[:again]))
+
+
+@pytest.mark.parametrize("again", [9, -9])
+def test_a_file_that_counts_wrongly_takes_no_more_than_there_is(imported: Imported, again: int) -> None:
+    rewind = Rewind(to_seq=3, history=((3, 0),), by=BY_IMPORT, messages_again=again, compactions_again=again)
+    imported.store.writing().append(imported.id, [rewind]).result()
+    with imported.store.reading() as reading:
+        row = reading.session(imported.id)
+    assert (row.messages, row.compactions) == (0 if again > 0 else 4, 0)
 
 
 def test_one_that_has_grown_is_read_again_with_what_is_new(imported: Imported) -> None:
