@@ -166,9 +166,8 @@ def test_what_was_read_again_is_there_once_for_all_who_look(tmp_path: Path) -> N
     state = replay(log)
     (call,) = (entry for entry in said_in(state) if "tool-call" in str(entry.message))
     assert call.ref in state.pins
-    before = replay(log[: beginning_of(state, 2).seq - 1])
-    assert [each.message for each in before.history] == [each.message for each in state.history][:-1]
-    again = next(event.seq for event in log if isinstance(event.fact, Rewind))
+    again = next(event.seq or 0 for event in log if isinstance(event.fact, Rewind))
+    assert beginning_of(state, 2).seq > again
     with pytest.raises(NothingToUndo, match="read again"):
         undoable(replay(log[:again]))
 
