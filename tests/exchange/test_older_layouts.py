@@ -129,8 +129,8 @@ def test_what_a_task_quotes_stays_text_and_other_blocks_stay(tmp_path: Path) -> 
     assert parts[1] == ["thinking", "text", "tool-call"]
     assert parts[2] == ["text", "tool-call"], "what is called as a block is not called as XML as well"
     assert parts[3] == ["text", "tool-call", "text"], "answered, so it was a call"
-    (first, *_) = session.messages
-    assert first.parts[0].content == "Read `<answer>`"
+    first = session.messages[0].parts[0]
+    assert isinstance(first, UserPromptPart) and first.content == "Read `<answer>`"
 
 
 def text_block(text: str) -> dict[str, Any]:
