@@ -23,6 +23,7 @@ from co_tui.paths import Paths, write_atomically
 from co_tui.session.compaction.model_summaries import ModelSummaries
 from co_tui.session.compaction.summaries import OFFLINE, Summary, SummaryRequest
 from co_tui.session.history.learned_ratios import Ratios
+from co_tui.session.state.history_edits import said
 from co_tui.session.synced_files import RATIOS_FILE
 from co_tui.settings import Loaded, Settings, policy_label
 from co_tui.settings import load as load_settings
@@ -34,7 +35,7 @@ def recorded(file: Path | None, session: str | None, context: CommandContext) ->
         yield from load(file)
     elif session is not None:
         state = load_state(context, session)
-        messages = read_messages([entry.message for entry in state.transcript])
+        messages = read_messages([entry.message for entry in said(state)])
         yield Conversation(state.session_id, messages)
 
 

@@ -85,7 +85,8 @@ class SessionCounters:
 
     def _count_messages(self, fact: Message | Rewind) -> None:
         if isinstance(fact, Rewind):
-            self.messages -= fact.messages_again
+            self.messages -= min(max(0, fact.messages_again), self.messages)
+            self.compactions -= min(max(0, fact.compactions_again), self.compactions)
             return
         self.messages += 1
         self.turns = max(self.turns, fact.turn)

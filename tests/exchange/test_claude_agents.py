@@ -107,6 +107,18 @@ def test_an_agent_without_a_call_comes_where_it_began_and_the_programs_own_are_c
     assert kinds.index("delegation.start") == kinds.index("message") + 4, "before the reply that came later"
 
 
+def test_agents_of_one_call_or_one_name_are_each_there_once(tmp_path: Path) -> None:
+    """Two of the same call, two whose ids end alike, and one that is in both places."""
+    agents = {id: agent_rows(id, f"task of {id}", "ok") for id in ("1-same-end", "2-same-end", "aa", "bb")}
+    project(tmp_path, "in its folder", ASKED, **agents)
+    file = project(tmp_path, "next to it", ASKED, aa=agents["aa"])
+    for id in ("aa", "bb"):
+        (file.parent / f"s-1/subagents/agent-{id}.meta.json").write_text('{"toolUseId": "t1"}')
+    found = tasks(load(file)[0])
+    assert sorted(task for task, *_ in found.values()) == sorted(f"task of {id}" for id in agents)
+    assert {messages for *_, messages in found.values()} == {2}
+
+
 def test_an_agent_without_its_session_is_a_session(tmp_path: Path) -> None:
     project(tmp_path, "next to it", [*ASKED], aa=FIRST).unlink()
     (file,) = files_of("claude-code", {}, tmp_path)

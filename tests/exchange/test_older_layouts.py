@@ -11,7 +11,7 @@ from pydantic_ai.messages import ToolCallPart, ToolReturnPart, UserPromptPart
 from co_tui.events import SessionStart
 from co_tui.exchange.importers import ImportedSession, load
 from co_tui.exchange.importers.default_folders import files_in, files_of
-from co_tui.exchange.importers.xml_calls import parts_of_text, results_in
+from co_tui.exchange.importers.xml_calls import blocks_of_text, results_in
 from tests.support.foreign import counts
 
 MS = 1_740_823_200_000
@@ -61,7 +61,7 @@ def test_opencode_by_project_is_found_and_read(tmp_path: Path, inside: bool) -> 
         assert isinstance(start := session.log[0].fact, SessionStart) and start.cwd == "/work"
 
 
-def task(folder: Path, *rows: tuple[str, str], shown: list[dict[str, Any]] | None = None) -> ImportedSession:
+def task(folder: Path, *rows: tuple[str, Any], shown: list[dict[str, Any]] | None = None) -> ImportedSession:
     place = folder / "tasks" / str(MS)
     if shown is not None:
         write(place / "ui_messages.json", shown)
@@ -72,7 +72,8 @@ def task(folder: Path, *rows: tuple[str, str], shown: list[dict[str, Any]] | Non
 
 
 WROTE = "I write it.\n<write_to_file>\n<path>a.html</path>\n<content>\n<path>x</path>\n</content>\n</write_to_file>"
-RETURNED = "[write_to_file for 'a.html'] Result:\n\nsaved\n<feedback>\nMake it blue\n</feedback>"
+SAID = "The user said:\n<feedback>\nMake it blue\n</feedback>"
+RETURNED = f"[write_to_file for 'a.html'] Result:\n\nsaved\n<answer>42</answer>\n{SAID}"
 TALK = (("user", "<task>\nWrite a page\n</task>"), ("assistant", WROTE), ("user", RETURNED), ("assistant", "Done."))
 
 
@@ -100,21 +101,46 @@ def test_a_task_without_times_has_those_of_its_folder_and_of_the_screens_half(tm
     ("role", "text"),
     [
         ("user", "<environment_details>\n</environment_details>"),
-        ("user", "<task>go</task>"),
-        ("user", "<user_message>\ngo\n</user_message>"),
         ("user", "[list_files for '.'] Result:\na"),
         ("assistant", "<list_files>\n<path>.</path>\n</list_files>"),
     ],
 )
-def test_any_of_their_tags_makes_a_task_one_of_cline_or_roo(tmp_path: Path, role: str, text: str) -> None:
+def test_what_only_they_write_makes_a_task_one_of_cline_or_roo(tmp_path: Path, role: str, text: str) -> None:
     rows = [{"role": "user", "content": "hi"}, {"role": role, "content": [{"type": "text", "text": text}]}]
     assert load(write(tmp_path / "copy.json", rows))[0].source == "cline"
 
 
+QUOTED = "Like this:\n```xml\n<read_file>\n<path>a</path>\n</read_file>\n```"
+
+
+def test_a_chat_that_quotes_their_tags_is_none_of_theirs(tmp_path: Path) -> None:
+    rows = [{"role": "user", "content": "<task>How does Cline call?</task>"}, {"role": "assistant", "content": QUOTED}]
+    assert load(write(tmp_path / "chat.json", rows))[0].source != "cline"
+
+
+def test_what_a_task_quotes_stays_text_and_other_blocks_stay(tmp_path: Path) -> None:
+    used = {"type": "tool_use", "id": "1", "name": "list_files", "input": {}}
+    thought = {"type": "thinking", "thinking": "hm"}
+    said: list[Any] = ["<task>\nRead `<answer>`\n</task>", QUOTED, "and?", [thought, text_block(WROTE)], RETURNED]
+    said += [[text_block(WROTE), used], "ok", QUOTED, "[read_file for 'a'] Result:\nx"]
+    session = task(tmp_path, *((("assistant" if number % 2 else "user"), each) for number, each in enumerate(said)))
+    parts = [[part.part_kind for part in each.parts] for each in session.messages if each.kind == "response"]
+    assert parts[0] == ["text"], "only quoted"
+    assert parts[1] == ["thinking", "text", "tool-call"]
+    assert parts[2] == ["text", "tool-call"], "what is called as a block is not called as XML as well"
+    assert parts[3] == ["text", "tool-call", "text"], "answered, so it was a call"
+    first = session.messages[0].parts[0]
+    assert isinstance(first, UserPromptPart) and first.content == "Read `<answer>`"
+
+
+def text_block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
+
+
 def test_what_is_not_a_whole_call_or_result_stays_text() -> None:
     cut = "Look:\n<read_file>\n<path>a"
-    assert [part.part_kind for part in parts_of_text(cut)] == ["text"]
-    assert [part.part_kind for part in parts_of_text("Use `<read_file>` or <b>x</b>")] == ["text"]
+    assert [block["type"] for block in blocks_of_text(cut)] == ["text"]
+    assert [block["type"] for block in blocks_of_text("Use `<read_file>` or <b>x</b>")] == ["text"]
     assert not results_in("as said: [read_file for 'a'] Result:")
     assert [each.tool for each in results_in("[read_file for 'a'] Result:\nx\n[list_files] Result: y")] == [
         "read_file",

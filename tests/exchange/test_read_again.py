@@ -4,14 +4,30 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.events import Event, Message, SessionEnd, SessionPinned, SessionRename, SessionTrashed, event_json
+from co_tui.events import (
+    Event,
+    Message,
+    Pin,
+    Rewind,
+    SessionEnd,
+    SessionPinned,
+    SessionRename,
+    SessionTrashed,
+    event_json,
+)
+from co_tui.events.facts.context import BY_IMPORT
 from co_tui.events.stored_messages import text_of
+from co_tui.exchange.exporters.story import story_of
 from co_tui.exchange.importers import ImportedSession, load
 from co_tui.exchange.importers.imported_log import READER_VERSION
 from co_tui.exchange.intake.growth import Reading
 from co_tui.exchange.intake.take_in import Outcome, look_up, take_in
 from co_tui.session.state.derive import replay
+from co_tui.session.state.history_edits import NothingToUndo, beginning_of, undoable
+from co_tui.session.state.history_edits import said as said_in
 from co_tui.store.sqlite.in_memory import InMemoryStore
+from co_tui.ui.control.stored_transcript import StoredTranscript
+from co_tui.ui.transcript.blocks import BlockBuilder
 from tests.support.foreign import claude_call, claude_result, claude_row, write_lines
 from tests.support.growing_files import said
 from tests.support.here import Here
@@ -96,6 +112,73 @@ def test_one_that_was_continued_here_stays_as_it_is(imported: Imported) -> None:
         taken = take_in(imported.store, imported.session, again=again)
         assert (taken.outcome, taken.reading) == (Outcome.KNOWN, Reading.CONTINUED)
     assert imported.texts() == ["go", "[calls a]", "[of a]", "Done.", "mine"] and imported.listed() == 5
+
+
+def test_one_that_was_continued_on_both_sides_is_a_fork_also_when_read_again(imported: Imported) -> None:
+    imported.store.writing().append(imported.id, [Message(turn=2, message=said("mine", by_user=True))]).result()
+    (grown,) = load(write_lines(imported.file, [*ROWS, *MORE]))
+    assert take_in(imported.store, grown, again=True).outcome is Outcome.FORKED
+    assert take_in(imported.store, grown, again=True).outcome is Outcome.KNOWN
+
+
+def test_an_agent_that_ended_last_is_no_growth(imported: Imported) -> None:
+    """Older readers left agents out: no fork of what was continued here, and nothing is replaced unasked."""
+    (folder := imported.file.with_suffix("") / "subagents").mkdir(parents=True)
+    rows = [claude_row(role, "x", at, uuid=role, isSidechain=True) for role, at in (("user", 2), ("assistant", 59))]
+    write_lines(folder / "agent-a.jsonl", rows)
+    (session,) = load(imported.file)
+    assert take_in(imported.store, session).reading is Reading.BETTER
+    imported.store.writing().append(imported.id, [Message(turn=2, message=said("mine", by_user=True))]).result()
+    assert take_in(imported.store, session).reading is Reading.CONTINUED
+    assert imported.listed() == 5
+
+
+def test_a_file_that_lost_its_end_replaces_nothing(imported: Imported) -> None:
+    (cut,) = load(write_lines(imported.file, ROWS[:3]))
+    assert take_in(imported.store, cut, again=True).outcome is Outcome.KNOWN
+    assert imported.texts()[-1] == "Done."
+
+
+COMPACTED = [
+    *ROWS[:3],
+    {**claude_row("system", "", 4, uuid="c"), "subtype": "compact_boundary", "compactMetadata": {"trigger": "manual"}},
+    claude_row("user", "The summary", 5, uuid="s", isCompactSummary=True),
+    *[claude_row("assistant", "Done.", 6, uuid="4"), claude_row("user", "and now?", 7, uuid="5")],
+]
+
+
+def test_what_was_read_again_is_there_once_for_all_who_look(tmp_path: Path) -> None:
+    """The list, an export and the chat; pins stay, going back leads to what was read last, and nothing is undone."""
+    (session,) = load(write_lines(tmp_path / "talk.jsonl", COMPACTED))
+    store = InMemoryStore()
+    store.writing().import_log(by_an_older_reader(session)).result()
+    store.writing().append(session.session_id, [Pin(messages=((4, 0),))]).result()
+    assert take_in(store, session, again=True).reading is Reading.AGAIN
+    with store.reading() as reading:
+        log, row = list(reading.events(session.session_id)), reading.session(session.session_id)
+    exported = ImportedSession(source="co-tui", session_id=row.id, title="", messages=[], log=tuple(log))
+    assert row.compactions == 1 and row.messages == session.message_count == exported.message_count
+    story, once = story_of(log), story_of(session.log)
+    assert (story.messages, story.compactions) == (once.messages, 1)
+    assert len(story.entries) == len(once.entries) + 2, "the pin, here and of what was read again"
+    shown = [block.text for block in StoredTranscript(store, session.session_id).newest().blocks]
+    assert shown == [block.text for block in BlockBuilder().add_all(session.log)]
+    state = replay(log)
+    (call,) = (entry for entry in said_in(state) if "tool-call" in str(entry.message))
+    assert call.ref in state.pins
+    again = next(event.seq or 0 for event in log if isinstance(event.fact, Rewind))
+    assert beginning_of(state, 2).seq > again
+    with pytest.raises(NothingToUndo, match="read again"):
+        undoable(replay(log[:again]))
+
+
+@pytest.mark.parametrize("again", [9, -9])
+def test_a_file_that_counts_wrongly_takes_no_more_than_there_is(imported: Imported, again: int) -> None:
+    rewind = Rewind(to_seq=3, history=((3, 0),), by=BY_IMPORT, messages_again=again, compactions_again=again)
+    imported.store.writing().append(imported.id, [rewind]).result()
+    with imported.store.reading() as reading:
+        row = reading.session(imported.id)
+    assert (row.messages, row.compactions) == (0 if again > 0 else 4, 0)
 
 
 def test_one_that_has_grown_is_read_again_with_what_is_new(imported: Imported) -> None:

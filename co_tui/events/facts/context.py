@@ -424,7 +424,8 @@ class Rewind(Logged):
     """`BY_IMPORT` if what followed was still being written when it was imported, or is read again; empty if the user
     rewound."""
     messages_again: int = 0
-    """How many messages an import has again after it; they count once."""
+    compactions_again: int = 0
+    """How many messages and compactions an import has again after it; they count once."""
 
     def timeline_text(self) -> str:
         return f"rewound · {len(self.history):,} in context"

@@ -12,7 +12,6 @@ from co_tui.events import (
     Json,
     Message,
     PlanChanged,
-    Rewind,
     SessionFork,
     SessionInterrupted,
     SessionRename,
@@ -20,9 +19,9 @@ from co_tui.events import (
     SessionStart,
     UsageInfo,
 )
-from co_tui.events.facts.context import BY_IMPORT
 from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, images_in
+from co_tui.events.replaced import without_replaced
 from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces, prompt_of, title_of
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import Stage, call_summary, result_summary, stage_of
@@ -162,14 +161,11 @@ class _StoryBuilder:
 
     def build(self, events: Iterable[Event]) -> Story:
         story = self._story
-        for event in events:
+        for event in without_replaced(list(events))[0]:
             story.session_id = event.session_id
             story.began = story.began or event.timestamp
             story.ended = event.timestamp
-            if isinstance(event.fact, Rewind) and event.fact.by == BY_IMPORT:
-                self._drop_replaced(event.fact.to_seq)
-            else:
-                self._add_event(event)
+            self._add_event(event)
         entries = (entry for entry in story.entries if not (isinstance(entry, ToolUse) and entry.is_shown_elsewhere))
         story.entries = list(entries)
         return story
@@ -197,12 +193,6 @@ class _StoryBuilder:
             if happened.is_compaction:
                 story.compactions += 1
                 story.compacted_after.append(len(story.measured))
-
-    def _drop_replaced(self, to_seq: int) -> None:
-        """What an import reads again counts as it was read last."""
-        entries = self._story.entries
-        self._story.entries = [each for each in entries if isinstance(each, ExportedEvent) or each.seq <= to_seq]
-        self._plan = None
 
     def _add_exported_event(self, happened: ExportedEvent) -> None:
         """Add an entry; the plan has one in a turn, which is its last."""

@@ -302,14 +302,16 @@ class SessionBuilder:
         flat: list[Item] = []
         starts: list[int] = []
         loose = sorted((each for each in self._delegated if not each.call_id), key=_began)
-        by_call = {each.call_id: each for each in self._delegated if each.call_id}
+        by_call: dict[str, list[Delegated]] = {}
+        for each in self._delegated:
+            by_call.setdefault(each.call_id, []).append(each)
         for item in self._items:
             said = item.said if isinstance(item, _Reply) else item
             while loose and isinstance(said, Said) and _began(loose[0]) < said.time:
                 flat.append(loose.pop(0))
             starts.append(len(flat))
             if isinstance(item, _Reply):
-                flat += [item.said, *(by_call[call] for call in item.calls if call in by_call), *item.answers]
+                flat += [item.said, *(each for call in item.calls for each in by_call.get(call, ())), *item.answers]
             elif isinstance(item, Compacted) and item.kept_from is not None:
                 flat.append(item._replace(kept_from=starts[min(item.kept_from, len(starts) - 1)]))
             elif isinstance(item, WentBack):

@@ -39,7 +39,8 @@ class Agent(NamedTuple):
 
 def agents_of(session: Path) -> Iterator[Agent]:
     """The agents of the session in this file."""
-    files = [*_in_folder(session.with_suffix("")), *_next_to(session)]
+    found = [*_next_to(session), *_in_folder(session.with_suffix(""))]
+    files = list({file.name: file for file in found}.values())  # one that is in both places is the same agent
     left_bytes = MAX_AGENTS_BYTES
     for file in files[:MAX_AGENTS]:
         id = file.stem.removeprefix("agent-")

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from co_tui.events import DelegationStart, Event, Message
+from co_tui.events import DelegationStart, Event, Message, Rewind
+from co_tui.events.replaced import without_replaced
 from co_tui.record import Record
+from co_tui.store.session_counts import SessionCounters
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
@@ -35,11 +37,15 @@ class ImportedSession(Record):
     @property
     def message_count(self) -> int:
         """As it is listed: all messages of the log, those of delegations included, and no summaries."""
-        return sum(isinstance(event.fact, Message) for event in self.log)
+        counters = SessionCounters()
+        for event in self.log:
+            if isinstance(event.fact, Message | Rewind):
+                counters.count(event)
+        return counters.messages
 
     @property
     def delegation_count(self) -> int:
-        return sum(isinstance(event.fact, DelegationStart) for event in self.log)
+        return sum(isinstance(event.fact, DelegationStart) for event in without_replaced(self.log)[0])
 
 
 def written(moment: datetime) -> str:

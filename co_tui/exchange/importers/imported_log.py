@@ -140,6 +140,8 @@ class _Log:
         self._turn_has_prompt = False
         self._measured = False
         self._first_after_compaction = 0
+        self._agents: dict[str, int] = {}
+        """How many tasks there are under each name."""
         self._history: list[tuple[int, Ref, int]] = []
         """What the model would see: the item it came from, its identity, its tokens."""
 
@@ -162,6 +164,8 @@ class _Log:
     def delegate(self, item: Delegated, path: str = "") -> None:
         """What was said in a task; what was compacted or taken back there is part of it as it was said."""
         agent = f"{path}{item.agent}"
+        self._agents[agent] = times = self._agents.get(agent, 0) + 1
+        agent += f" {times}" if times > 1 else ""
         start = DelegationStart(agent=agent, name=item.name, task=item.task, call_id=item.call_id, context="fresh")
         self.add(item.items[0].time, start)
         number = 0

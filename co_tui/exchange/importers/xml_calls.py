@@ -1,12 +1,10 @@
 """Calls that Cline and Roo Code had the model write as XML in its text, and the results that followed as text."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple
 
-from pydantic_ai.messages import ModelResponsePart, ToolCallPart
-
-from co_tui.exchange.importers.foreign_parts import said as words
+from co_tui.exchange.importers.foreign_files import Record
 
 _TOOLS: Final = "|".join(
     (
@@ -24,7 +22,15 @@ _LONG: Final = ("content", "diff", "arguments", "args", "result")
 """Parameters whose value may hold tags: their end is the last one."""
 _RESULT: Final = re.compile(rf"^\[({_TOOLS})(?: [^\n]{{1,2000}})?\] Result:[ \t]*", re.MULTILINE)
 _MOST_MISSING: Final = 50
+_FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
+_ASKING: Final = (
+    *("act_mode_respond", "ask_followup_question", "attempt_completion", "condense", "new_task", "plan_mode_respond"),
+    *("report_bug", "summarize_task"),
+)
+"""Tools whose result is what the user says; that of others may hold such tags as well."""
 _BY_USER: Final = re.compile(r"<(feedback|user_message|answer)>")
+_FEEDBACK: Final = re.compile(r"^The user [^\n]{1,200}\n<(feedback)>", re.MULTILINE)
+"""What the user says to a call of any tool, as the program announces it."""
 
 
 class WrittenResult(NamedTuple):
@@ -43,18 +49,31 @@ class Tagged(NamedTuple):
     end: int
 
 
-def parts_of_text(said: str) -> Iterator[ModelResponsePart]:
-    """The words of a reply and the calls in them, in order; a call that is not complete stays text."""
+def blocks_of_text(said: str, answered: Collection[str] = ()) -> Iterator[Record]:
+    """The words of a reply and the calls in them, in order; a call that is not complete stays text.
+
+    One in a code block is only quoted, unless a tool of this name answered.
+    """
     end = 0
-    for call in tagged(said, _CALL):
-        yield from words(said[end : call.start].strip())
-        yield ToolCallPart(call.name, _parameters(call.body), "")
+    for call in _calls(said, answered):
+        yield {"type": "text", "text": said[end : call.start].strip()}
+        yield {"type": "tool_use", "name": call.name, "input": _parameters(call.body)}
         end = call.end
-    yield from words(said[end:].strip())
+    yield {"type": "text", "text": said[end:].strip()}
 
 
 def has_calls(said: str) -> bool:
-    return next(tagged(said, _CALL), None) is not None
+    return next(_calls(said, ()), None) is not None
+
+
+def _calls(said: str, answered: Collection[str]) -> "Iterator[Tagged]":
+    fences = end = 0
+    for call in tagged(said, _CALL):
+        fences += len(_FENCE.findall(said[end : call.start]))
+        end = call.start
+        if fences % 2 == 0 or call.name in answered:
+            end = call.end
+            yield call
 
 
 def results_in(said: str) -> list[WrittenResult]:
@@ -65,9 +84,10 @@ def results_in(said: str) -> list[WrittenResult]:
     return [WrittenResult(found[1], said[found.end() : end].strip()) for found, end in zip(places, ends, strict=False)]
 
 
-def user_words_in(said: str) -> str:
+def user_words_in(result: WrittenResult) -> str:
     """What the user answered or said next to a result."""
-    return "\n\n".join(found.body.strip() for found in tagged(said, _BY_USER))
+    opening = _BY_USER if result.tool in _ASKING else _FEEDBACK
+    return "\n\n".join(found.body.strip() for found in tagged(result.text, opening))
 
 
 def tagged(said: str, opening: re.Pattern[str]) -> Iterator[Tagged]:

@@ -13,6 +13,7 @@ from co_tui.events import (
     Event,
     Fact,
     Message,
+    Pin,
     Ref,
     Rewind,
     SessionEnd,
@@ -84,10 +85,12 @@ def foreign_growth(stored: Sequence[Event], log: Sequence[Event], *, again: bool
         renamed = _renamed(stored, log) if shared == len(here) else ()
         return Growth(Change.GREW, _numbered(stored, (*renamed, *log[-1:])), last) if renamed else Growth(Change.NONE)
     is_read_differently = shared < len(here) and _reader(stored) < _reader(log)
-    has_grown = log[-1].timestamp > _imported_until(stored)
+    has_grown = _said_until(there) > _imported_until(stored)
     is_continued = is_read_differently and _is_continued(stored)
-    if is_read_differently and is_continued and (again or not has_grown):
+    if is_read_differently and is_continued and not has_grown:
         return Growth(Change.NONE, reading=Reading.CONTINUED)
+    if is_read_differently and not is_continued and not has_grown and _is_cut(here, there):
+        return Growth(Change.NONE)
     if is_read_differently and not (again or has_grown):
         return Growth(Change.NONE, reading=Reading.BETTER)
     replaces = is_read_differently and not is_continued
@@ -96,7 +99,8 @@ def foreign_growth(stored: Sequence[Event], log: Sequence[Event], *, again: bool
     while 0 < shared < len(here) and _agent(there[shared - 1].event.fact):
         shared -= 1  # a task is told again as a whole
     added = _added(stored, log, here, there, shared)
-    tail = _numbered(stored, (*added, *_renamed(stored, log), *log[-1:]), here, there, shared)
+    kept = (*_pinned(stored, log, here[shared:], there[shared:]), *_renamed(stored, log))
+    tail = _numbered(stored, (*added, *kept, *log[-1:]), here, there, shared)
     return Growth(Change.GREW, tail, last, Reading.AGAIN if replaces else Reading.SAME)
 
 
@@ -159,6 +163,18 @@ def _imported_until(stored: Sequence[Event]) -> str:
     return "".join(event.timestamp for event in _imports(stored)[-1:])
 
 
+def _said_until(steps: Sequence[_Step]) -> str:
+    """When something was last said in the conversation itself; tasks may end later, and older readers left them out."""
+    return max((step.event.timestamp for step in steps if not _agent(step.event.fact)), default="")
+
+
+def _is_cut(here: Sequence[_Step], there: Sequence[_Step]) -> bool:
+    """Whether the file no longer has what was said last: it would be lost."""
+    ids = [step.key[1] for step in here if isinstance(step.event.fact, Message) and not _agent(step.event.fact)][-1:]
+    known = {step.key[1] for step in there if isinstance(step.event.fact, Message)}
+    return _said_until(there) < _said_until(here) and not known.issuperset(ids)
+
+
 def _imports(log: Sequence[Event]) -> list[Event]:
     """The ends of what was imported."""
     return [event for event in log if _is_import(event.fact)]
@@ -188,7 +204,10 @@ def _added(
     if shared < len(here):
         again = sum(isinstance(step.event.fact, Message) for step in here[shared:])
         history = tuple(_history(there[:shared]))
-        back = Rewind(to_seq=last_there, history=history, by=BY_IMPORT, messages_again=again)
+        compacted = sum(isinstance(step.event.fact, CompactionComplete) for step in here[shared:])
+        back = Rewind(
+            to_seq=last_there, history=history, by=BY_IMPORT, messages_again=again, compactions_again=compacted
+        )
         yield there[shared].event.but(fact=back, seq=0)
     # Reports about the last shared message that came after the import.
     reported = Counter(event.type for event in stored if (event.seq or 0) > last_here and _is_report(event.fact))
@@ -224,6 +243,24 @@ def _history(steps: Sequence[_Step]) -> list[Ref]:
             case _:
                 pass
     return refs
+
+
+def _pinned(
+    stored: Sequence[Event], log: Sequence[Event], here: Sequence[_Step], there: Sequence[_Step]
+) -> tuple[Event, ...]:
+    """The pins of messages that are read again, for the same ones of the file."""
+    pins: set[Ref] = set()
+    for fact in (event.fact for event in stored if isinstance(event.fact, Pin)):
+        pins = pins | {*fact.messages} if fact.pinned else pins - {*fact.messages}
+    wanted = {_name(step) for step in here if (step.seq, 0) in pins}
+    found = tuple((step.seq, 0) for step in there if wanted and _name(step) in wanted and _name(step)[1])
+    return (log[-1].but(fact=Pin(messages=found), seq=0),) if found else ()
+
+
+def _name(step: _Step) -> tuple[str, str]:
+    """Who said it, and the file's id for it."""
+    fact = step.event.fact
+    return (str(fact.message.get("kind")), step.key[1]) if isinstance(fact, Message) else ("", "")
 
 
 def _renamed(stored: Sequence[Event], log: Sequence[Event]) -> tuple[Event, ...]:

@@ -58,6 +58,7 @@ from co_tui.session.slash.typed_command import (
     parse_command,
     refusal,
 )
+from co_tui.session.state.history_edits import is_replaced, said
 from co_tui.session.state.session_state import Entry, SessionState, seq_of
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import CommandFiles, commands_in_force
@@ -282,8 +283,10 @@ def _available(row: SlashCommand) -> AvailableCommand:
 def replayed(state: SessionState, folder: Path) -> Iterator[Update]:
     """All messages and compactions in order, then the plan and how full the context is."""
     history = _History(folder)
-    own: Iterator[tuple[Ref, Entry | Event]] = ((entry.ref, entry) for entry in state.transcript if not entry.agent)
-    compactions: Iterator[tuple[Ref, Entry | Event]] = (((seq_of(event), -1), event) for event in state.compactions)
+    own: Iterator[tuple[Ref, Entry | Event]] = ((entry.ref, entry) for entry in said(state) if not entry.agent)
+    compactions: Iterator[tuple[Ref, Entry | Event]] = (
+        ((seq_of(event), -1), event) for event in state.compactions if not is_replaced(state, seq_of(event))
+    )
     items: Iterator[tuple[Ref, Entry | Event]] = merge(own, compactions, key=lambda each: each[0])
     for _, item in items:
         yield from history.entry(item) if isinstance(item, Entry) else history.compacted(item)

@@ -1,9 +1,6 @@
 """`co-tui show`: print a stored session, without loading any model."""
 
-from collections.abc import Iterator
-
-from co_tui.events import Json, Rewind
-from co_tui.events.facts.context import BY_IMPORT
+from co_tui.events import Json
 from co_tui.events.stored_messages import REPLACES, Role, pieces
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import argument_lines
@@ -11,6 +8,7 @@ from co_tui.headless.output import DONE, CommandContext, put, put_json, say
 from co_tui.headless.sessions.stored_rows import refresh, say_unpushed, stored_row
 from co_tui.inert import inert
 from co_tui.session.state.derive import replay
+from co_tui.session.state.history_edits import said
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.store.store_errors import SessionBusy, StoreError
 
@@ -32,7 +30,7 @@ _REPLACING = {True: "Summary", False: "In progress"}
 def show(context: CommandContext, name: str, *, history: bool, as_json: bool) -> int:
     """Print a session: all that was said, or what the model would see now."""
     state = load_state(context, name)
-    entries = list(state.history if history else _said(state))
+    entries = list(state.history) if history else said(state)
     if as_json:
         for entry in entries:
             put_json({"seq": entry.seq, "turn": entry.turn, "message": entry.message})
@@ -41,13 +39,6 @@ def show(context: CommandContext, name: str, *, history: bool, as_json: bool) ->
             put(_prose(entry))
     say_unpushed(context)
     return DONE
-
-
-def _said(state: SessionState) -> Iterator[Entry]:
-    """All that was said; what an import read again counts as it was read last."""
-    rewinds = [(each.event.fact, each.seq) for each in state.rewrites if isinstance(each.event.fact, Rewind)]
-    replaced = [(back.to_seq, seq) for back, seq in rewinds if back.by == BY_IMPORT]
-    return (entry for entry in state.transcript if not any(first < entry.seq < last for first, last in replaced))
 
 
 def _prose(entry: Entry) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
+from co_tui.events.facts.context import BY_IMPORT
 from co_tui.events.stored_messages import EXCERPTS, JOURNAL, SUMMARY, pieces
 from co_tui.session.state.released import opened
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, merged_in_order
@@ -18,11 +19,29 @@ def undoable(state: SessionState, seq: int | None = None) -> Rewritten:
     if not state.rewrites:
         raise NothingToUndo("Nothing to undo: the context was not compacted, cleared or rewound.")
     last = state.rewrites[-1]
+    if is_by_import(last):
+        raise NothingToUndo("Nothing to undo: the session was read again from its file.")
     if seq is not None and seq != last.seq:
         known = any(each.seq == seq for each in state.rewrites)
         why = "undo the later change first" if known else "it is already undone, or changed nothing"
         raise NothingToUndo(f"Cannot undo that: {why}.")
     return last
+
+
+def is_by_import(rewrite: Rewritten) -> bool:
+    """Whether an import has what it took back again; undoing it would have all of it twice."""
+    return isinstance(rewrite.event.fact, Rewind) and rewrite.event.fact.by == BY_IMPORT
+
+
+def said(state: SessionState) -> list[Entry]:
+    """All that was said; what an import read again counts as it was read last."""
+    return [entry for entry in state.transcript if not is_replaced(state, entry.seq)]
+
+
+def is_replaced(state: SessionState, seq: int) -> bool:
+    """Whether an import has read again what happened there."""
+    imports = (each for each in state.rewrites if is_by_import(each))
+    return any(isinstance(back := each.event.fact, Rewind) and back.to_seq < seq < each.seq for each in imports)
 
 
 def is_rewound(state: SessionState, seq: int) -> bool:
@@ -98,7 +117,7 @@ def _is_system(part: Json) -> bool:
 
 def beginning_of(state: SessionState, turn: int) -> Entry:
     """The prompt of a turn. Raises `NothingToUndo` if there is no such turn."""
-    found = next((entry for entry in state.transcript if entry.turn == turn), None)
+    found = next((entry for entry in said(state) if entry.turn == turn), None)
     if found is None or turn < 1:
         raise NothingToUndo(f"No turn {turn}. This session has {state.turn}.")
     return found

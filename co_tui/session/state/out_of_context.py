@@ -7,7 +7,7 @@ from typing import Any
 from co_tui.events import Clear, CompactionComplete, Event, Json, Ref, Rewind, Truncation
 from co_tui.events.stored_messages import QUOTES, REPLACES, prompt_of, quoted_in
 from co_tui.session.state.derive import apply
-from co_tui.session.state.history_edits import standing_compactions
+from co_tui.session.state.history_edits import is_by_import, standing_compactions
 from co_tui.session.state.removals import DOES_NOT_FIT, OutOfContext, Removal, RemovedGroup
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, replacement_entries, seq_of
 
@@ -24,7 +24,8 @@ def out_of_context(state: SessionState) -> OutOfContext:
     trace = _Trace(state)
     said = (entry for entry in state.transcript if not entry.agent)
     removals = {entry.seq: found for entry in said if (found := trace.removal(entry)) is not None}
-    back = {entry.seq for entry in state.without(state.rewrites[-1])} if removals and state.rewrites else set()
+    last = next((each for each in state.rewrites[-1:] if not is_by_import(each)), None)
+    back = {entry.seq for entry in state.without(last)} if removals and last else set()
     kinds = {found.seq: found for found in removals.values()}
     counts = Counter(found.seq for found in removals.values())
     undoable = Counter(removals[seq].seq for seq in back & removals.keys())

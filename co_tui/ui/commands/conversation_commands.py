@@ -8,7 +8,7 @@ from co_tui.session.slash import conversation_commands as without_dialog
 from co_tui.session.slash.command_host import CommandFailed
 from co_tui.session.slash.conversation_commands import undo
 from co_tui.session.slash.file_rewinds import WHATS
-from co_tui.session.state.history_edits import NothingToUndo
+from co_tui.session.state.history_edits import NothingToUndo, said
 from co_tui.ui.commands.host import CommandHost, command
 from co_tui.ui.compaction.compaction_screen import CompactionRequest, CompactionScreen
 from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, changed_files, prompt_row, row_of
@@ -34,7 +34,7 @@ async def rewind(host: CommandHost, arguments: str) -> None:
 
 
 async def _chosen_turn(host: CommandHost, session: "Session") -> str:
-    transcript = session.state.transcript
+    transcript = said(session.state)
     turns = {each.ref: each for each in transcript if not each.agent and prompt_of(each.message) is not None}
     changed = changed_files(transcript)
     rows = [prompt_row(entry, changed.get(entry.turn, ())) for entry in turns.values()]

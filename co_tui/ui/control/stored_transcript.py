@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from textual.app import App
 
 from co_tui.events import Event, Message, SessionEnd
+from co_tui.events.replaced import NOTHING_REPLACED, without_replaced
 from co_tui.events.stored_messages import prompt_of
 from co_tui.inert import one_line
 from co_tui.session.state.derive import replay
@@ -36,6 +37,8 @@ class StoredTranscript:
         self._way_to = shortcut_for
         self._program = ""
         """The program that wrote what is before the pages built so far, if that was imported."""
+        self._counts_upto = NOTHING_REPLACED
+        """Of what is before them, only this much was not read again by an import."""
         with store.reading() as reading:
             self._row = reading.session(session_id)
             self._usage = reading.usage(self._row.id)
@@ -107,7 +110,7 @@ class StoredTranscript:
 
     def newest(self) -> BlockBuilder:
         """The blocks of the last page."""
-        self._program = ""
+        self._program, self._counts_upto = "", NOTHING_REPLACED
         return self._built(self._newest)
 
     def older(self) -> list[Block]:
@@ -115,7 +118,7 @@ class StoredTranscript:
         if self._first_seq <= 1:
             return []
         with self.store.reading() as reading:
-            events = self._page(reading, self._first_seq)
+            events = self._page(reading, min(self._first_seq, self._counts_upto + 1))
         self._first_seq = events[0].seq or 1 if events else 1
         return self._built(events).blocks
 
@@ -134,6 +137,7 @@ class StoredTranscript:
     def _built(self, events: list[Event]) -> BlockBuilder:
         """The blocks of a page; pages come newest first. All that is before the end of an import was imported."""
         builder, later = BlockBuilder(self._way_to), self._program
+        events, self._counts_upto = without_replaced(events, self._counts_upto)
         ends = ((n, event.fact.program) for n, event in enumerate(events) if isinstance(event.fact, SessionEnd))
         for upto, program in reversed([*ends]):
             if program:

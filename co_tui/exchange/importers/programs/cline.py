@@ -5,6 +5,7 @@ messages as they were sent.
 """
 
 import re
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +18,6 @@ from co_tui.exchange.importers.builder import Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value
 from co_tui.exchange.importers.foreign_parts import EMPTY, SYSTEM_PROMPTS, labelled
 from co_tui.exchange.importers.foreign_values import (
-    OTHER_PARTS,
     OTHER_RECORDS,
     blocks_of,
     count,
@@ -29,7 +29,7 @@ from co_tui.exchange.importers.foreign_values import (
 )
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 from co_tui.exchange.importers.importer import DocumentImporter
-from co_tui.exchange.importers.xml_calls import has_calls, parts_of_text, results_in, user_words_in
+from co_tui.exchange.importers.xml_calls import blocks_of_text, has_calls, results_in, user_words_in
 from co_tui.store.session_ids import stable_id
 
 NAME: Final = "cline"
@@ -38,10 +38,8 @@ _COMPACTED: Final = ".compaction.json"
 _TASK_FILE: Final = "api_conversation_history.json"
 _SCREEN_FILE: Final = "ui_messages.json"
 _ENVIRONMENT: Final = "<environment_details>"
-_OWN_TAGS: Final = (_ENVIRONMENT, "<task>", "<user_message>", "<feedback>")
-"""What the older form puts into the user's messages; which of them depends on the version."""
-_TAGS: Final = re.compile(r"</?(?:task|user_message|feedback|answer)>")
-"""What is put around the user's own words in the older form."""
+_TAG: Final = re.compile(r"^<(task|user_message|feedback|answer)>", re.MULTILINE)
+"""What is put around the user's own words in the older form; inside of them it is theirs."""
 _COMPLAINT: Final = "[ERROR] You did not use a tool"
 """How the program answers a reply without a call."""
 
@@ -61,12 +59,10 @@ def _is_about(record: Record) -> bool:
 
 
 def _is_task_message(record: Record) -> bool:
-    if record.get("role") not in ("user", "assistant") or "content" not in record:
-        return False
-    said = [text(block.get("text")) for block in blocks_of(record["content"])]
-    if record["role"] == "assistant":
+    said = [text(block.get("text")) for block in blocks_of(record.get("content"))]
+    if record.get("role") == "assistant":
         return any(map(has_calls, said))
-    return any(_ENVIRONMENT in each or each.lstrip().startswith(_OWN_TAGS) or results_in(each) for each in said)
+    return record.get("role") == "user" and any(_ENVIRONMENT in each or results_in(each) for each in said)
 
 
 def load(document: Document) -> list[ImportedSession]:
@@ -180,11 +176,6 @@ def _reply(builder: SessionBuilder, message: Record, blocks: list[Record], time:
         cache_write_tokens=count(metrics, "cacheWriteTokens"),
     )
     name = (text(model.get("id")) or text(model.get("modelId"))) if isinstance(model, dict) else ""
-    if any(has_calls(_text(block)) for block in blocks):
-        parts = [part for block in blocks for part in parts_of_text(_text(block))]
-        builder.reply(parts, time, model=name, usage=usage)
-        builder.leave_out(OTHER_PARTS, sum(not _text(block) for block in blocks))
-        return
     anthropic_blocks.reply(builder, blocks, time, model=name, usage=usage)
     builder.leave_out(EMPTY, 0 if blocks else 1)
 
@@ -200,7 +191,7 @@ def _task(builder: SessionBuilder, document: Document) -> list[ImportedSession]:
         elif message.get("role") == "user":
             _say_in_task(builder, {**message, "content": _without_environment(builder, message.get("content"))})
         else:
-            _say(builder, message)
+            _say(builder, {**message, "content": _with_calls(message, document.records[number + 1 : number + 2])})
     first = document.records[0]
     identity = readable([first.get("ts"), first.get("content")])
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
@@ -223,24 +214,40 @@ def _screen_times(path: Path) -> dict[int, Any]:
     return found
 
 
+def _with_calls(message: Record, following: list[Record]) -> list[Record]:
+    """The blocks of a reply, with calls that it has as XML as blocks; where it has others, XML is only quoted."""
+    blocks = list(blocks_of(message.get("content")))
+    if any(map(anthropic_blocks.is_call, blocks)):
+        return blocks
+    answered = {result.tool for each in following for result in results_in(_joined(blocks_of(each.get("content"))))}
+    found = [blocks_of_text(_text(block), answered) if _text(block) else [block] for block in blocks]
+    return [part for parts in found for part in parts]
+
+
+def _joined(blocks: Iterable[Record]) -> str:
+    return "\n".join(text(block.get("text")) for block in blocks if block.get("type") == "text")
+
+
 def _say_in_task(builder: SessionBuilder, message: Record) -> None:
     """What the user said, or what tools returned that were called as XML."""
     blocks = list(blocks_of(message.get("content")))
-    results = results_in("\n".join(text(block.get("text")) for block in blocks if block.get("type") == "text"))
+    results = results_in(_joined(blocks))
     if not results:
-        own = [
-            {**block, "text": _TAGS.sub("", words).strip()} if (words := _text(block)) else block for block in blocks
-        ]
-        _say(builder, {**message, "content": own})
+        _say(builder, {**message, "content": list(map(_without_tags, blocks))})
         return
     time, images = read_time(message.get("ts")), files_in(blocks)
     found = [Result("", each.text, each.tool) for each in results]
     builder.results([*found[:-1], found[-1]._replace(images=images)], time)
-    builder.prompt("\n\n".join(filter(None, (user_words_in(each.text) for each in results))), time)
+    builder.prompt("\n\n".join(filter(None, map(user_words_in, results))), time)
 
 
 def _without_tags(block: Record) -> Record:
-    return {**block, "text": _TAGS.sub("", words).strip()} if (words := _text(block)) else block
+    words = _text(block)
+    opened = _TAG.search(words)
+    closing = f"</{opened[1]}>" if opened else ""
+    if opened and (end := words.rfind(closing)) >= opened.end():
+        words = words[: opened.start()] + words[opened.end() : end] + words[end + len(closing) :]
+    return {**block, "text": words.strip()} if words else block
 
 
 def _text(block: Record) -> str:
