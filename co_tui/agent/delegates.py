@@ -83,6 +83,11 @@ def delegate_of(file: AgentFile) -> Delegate:
     return Delegate(file.name, file.description, file.instructions, allows, file.context)
 
 
+def without_tools(name: str) -> Delegate:
+    """An agent whose file is gone."""
+    return Delegate(name, "", "", lambda tool: False, "")
+
+
 NewAgent = Callable[[str, Sequence[AbstractCapability[Any]]], Agent[None, str]]
 """Builds an agent like the main one with additional instructions and capabilities."""
 

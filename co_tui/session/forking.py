@@ -28,7 +28,7 @@ async def fork_session(
     """Create a session that starts in this state, or in the state at a seq; returns its id. The source is only read."""
     source, target = state.session_id, new_session_id()
     seq = state.seq if upto is None else _with_stop(state, upto)
-    if any(isinstance(event.fact, AgentTransfer) and seq_of(event) > seq for event in state.timeline):
+    if seq < state.seq and any(isinstance(event.fact, AgentTransfer) for event in state.timeline):
         origin = {**origin, "model": (await environment.stored_state(source, seq)).model}  # of the agent of that time
     fork = SessionFork(source_session_id=source, source_seq=seq, **origin)
     is_own = await _copy(environment, target, environment.marks.marked(target, fork, state.cwd))

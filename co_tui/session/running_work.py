@@ -10,6 +10,7 @@ from pydantic_ai.messages import ModelRequest
 
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events import CompactionComplete, PromptReturned, Ref, SessionError
+from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.session.approvals.asking import Approvals
 from co_tui.session.board.board_update import BoardUpdate, UpdatedBoard
 from co_tui.session.board.session_board import SessionBoard
@@ -102,24 +103,27 @@ class RunningWork:
 
     async def answer_command(self, found: FoundCommand) -> Outcome:
         """Run the turn of a slash command, with its own model if it names one. Raises `PromptRefused`."""
-        before = self._runtime
+        before, speaker = self._runtime, self._recorder.state.speaker
         if (model := found.model) in ("", before.model_handle.name):
             return await self._answer_command(found)
         try:
-            if await self._opened(model):
+            if await self._opened(model, speaker or MAIN_AGENT):
                 return await self._answer_command(found)
             self._recorder.announce(PromptReturned(prompt=found.typed))
             return Outcome.INTERRUPTED
         finally:
-            if self._runtime.model_handle.name == model:
+            # An agent that the conversation was handed to in between has its own, or brings back the main agent's.
+            if self._runtime.model_handle.name == model and self._recorder.state.speaker == speaker:
+                own = before.model_handle.name
+                for_agent = "" if self._recorder.state.main_model == own else speaker
                 if self._leaving:
-                    await self._switcher.record_model_back(before)
+                    await self._switcher.record_model_back(before, for_agent)
                 else:
-                    await self._switch_back(before.model_handle.name)
+                    await self._switch_back(own, for_agent)
 
-    async def _opened(self, model: str) -> bool:
+    async def _opened(self, model: str, for_agent: str) -> bool:
         """Switch to a model; False if the user stops that. Raises `PromptRefused`."""
-        opening = _Opening(asyncio.create_task(self._switcher.switch_model(model)))
+        opening = _Opening(asyncio.create_task(self._switcher.switch_model(model, for_agent=for_agent)))
         await self._stoppable(opening, asyncio.wait([opening.task]))
         try:
             await opening.task
@@ -144,9 +148,9 @@ class RunningWork:
         )
         return await self.answer(slash.write)
 
-    async def _switch_back(self, model: str) -> None:
+    async def _switch_back(self, model: str, for_agent: str) -> None:
         try:
-            await self._switcher.switch_model(model)
+            await self._switcher.switch_model(model, for_agent=for_agent)
         except (ModelUnusable, WindowTooSmall) as unusable:
             await self._recorder.record(
                 SessionError(what=str(unusable), kind="unusable", outcome="model not changed back")
@@ -279,5 +283,5 @@ class RunningWork:
 
     def _stop_if_asked(self, work: Turn | UserCommand | BoardUpdate | _Opening) -> None:
         if self._stop_next:
-            work.interrupt()
+            work.interrupt(leaving=self._leaving)
         self._stop_next = False

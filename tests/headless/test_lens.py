@@ -146,3 +146,8 @@ def test_where_a_policy_compacts_for_each_model(here: Here) -> None:
     assert shown.startswith("MODEL ") and "1,000,000          50 %  500,000    91 %  910,000" in shown
     assert "128,000 (assumed)" in shown
     assert here("context", "some", "--models").code == here("context").code == 2
+    config = here.home / "config" / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("context_window = 20_000\n")
+    windows = {row["window_tokens"] for row in here("context", "--models", "--json").objects}
+    assert windows == {20_000}, "the setting counts for every model"

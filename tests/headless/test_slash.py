@@ -293,6 +293,7 @@ def test_the_conversation_is_handed_to_another_agent(talked: Here, provider: Pro
     agents = locate({"CO_TUI_HOME": str(talked.home)}).agents
     agents.mkdir(parents=True)
     (agents / "reviewer.md").write_text("---\ndescription: Reads code.\n---\nYou review.")
+    (agents / "main.md").write_text("---\ndescription: Not the main agent.\n---\nYou are another.")
     provider.window = 60_000
     wrong = slash(talked, "/agent nobody")
     assert (wrong.code, wrong.err) == (2, "co-tui: Unknown agent 'nobody'. Use one of reviewer.\n")

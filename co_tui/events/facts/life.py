@@ -166,7 +166,8 @@ class ModelChange(Logged):
     window_before: int | None = None
     window_after: int | None = None
     for_agent: str = ""
-    """The agent that brings the model with it; until it hands back, the earlier one is remembered."""
+    """The agent that brings the model with it, or that uses a slash command's; until it hands back or the command ends,
+    the main agent's is remembered."""
     mark: str = ""
     """See `MARK`."""
 

@@ -26,7 +26,7 @@ def show_context(context: CommandContext, name: str, *, as_json: bool) -> int:
 
 def show_models(settings: Settings, *, as_json: bool) -> int:
     """Each known model's window, and where the policy in force compacts in it."""
-    rows = thresholds_by_model(policy_of(settings))
+    rows = thresholds_by_model(policy_of(settings), settings.context_window)
     if as_json:
         for row in rows:
             put_json({"policy": settings.policy, **row.as_json()})

@@ -43,11 +43,12 @@ class ModelThresholds(NamedTuple):
         return (self.model, window, *(f"{percent(share)}  {at:,}" if share else NO_LIMIT for share, at in shares))
 
 
-def thresholds_by_model(policy: Policy) -> list[ModelThresholds]:
-    """For every known model. Slow to import; run it in a thread."""
+def thresholds_by_model(policy: Policy, set_window: int = 0) -> list[ModelThresholds]:
+    """For every known model, in the window that the settings give to all, if they do. Slow to import; run it in a
+    thread."""
     from co_tui.agent.models.known_models import offered_windows
 
-    return [_thresholds(policy, model, tokens) for model, tokens in offered_windows().items()]
+    return [_thresholds(policy, model, set_window or tokens) for model, tokens in offered_windows().items()]
 
 
 def _thresholds(policy: Policy, model: str, window_tokens: int | None) -> ModelThresholds:

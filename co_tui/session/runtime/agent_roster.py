@@ -71,18 +71,24 @@ class AgentRoster:
         wanted = file.own_model if file is not None else ""
         if wanted in ("", present):
             return None
+        return await self.opened(wanted, recorder, f"{name} uses {present} instead", open_model, agent)
+
+    async def opened(
+        self, wanted: str, recorder: Recorder, otherwise: str, open_model: OpenModel | None = None, agent: str = ""
+    ) -> tuple[ModelHandle, Window] | None:
+        """A model with its window; None if it cannot be used, which is logged with what happens `otherwise`."""
         opened: ModelHandle | None = None
         try:
             opened = await (open_model or self.model)(wanted)
             return opened, await self._window(opened)
-        except ModelUnusable as unusable:
-            trouble = str(unusable)
-        except Exception as error:
-            trouble = classify(error, RequestTarget(wanted))[0].sentence
-        if opened is not None and open_model is not None:
-            await opened.close()
-        instead = f"{name} uses {present} instead"
-        await recorder.record(SessionError(what=trouble, kind="unusable", outcome=instead, agent=agent))
+        except BaseException as error:
+            if opened is not None and open_model is not None:
+                await opened.close()
+            if not isinstance(error, Exception):
+                raise
+            is_ours = isinstance(error, ModelUnusable)
+            trouble = str(error) if is_ours else classify(error, RequestTarget(wanted))[0].sentence
+        await recorder.record(SessionError(what=trouble, kind="unusable", outcome=otherwise, agent=agent))
         return None
 
     async def model(self, name: str) -> ModelHandle:

@@ -1,5 +1,6 @@
 """What a turn works with: the model, its instructions and tools, and the history."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from pydantic_ai.settings import ModelSettings
@@ -39,6 +40,8 @@ class Runtime(NamedTuple):
     """The user's commands at events, and the notes for the model."""
     spending: Spending
     """Stops turns at the limits on spending."""
+    find_agent: Callable[[str], AgentFile | None]
+    """The agent of a name, as its file is now."""
     speaker: AgentFile | None = None
     """The agent of a file that answers in place of the main agent."""
     works: tuple[str, ...] = ()

@@ -95,6 +95,7 @@ class RuntimeFactory:
             permissions=permissions,
             hooks=self.hooks,
             spending=self._spending,
+            find_agent=self.roster.find,
             speaker=speaker,
             works=works.given if works else (),
             first_backoff_s=environment.first_backoff_s,

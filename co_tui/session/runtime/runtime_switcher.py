@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from co_tui.agent.models.open_model import ModelHandle
-from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.events import AgentTransfer, CompactionComplete, ModelChange, PolicyChange, SessionError
 from co_tui.events.facts.agents import MAIN_AGENT
@@ -72,8 +71,9 @@ class RuntimeSwitcher:
     def begin(self, model_handle: ModelHandle, window: Window) -> None:
         self.runtime: Runtime = self._factory.make(model_handle, self._environment.settings, window)
 
-    async def switch_model(self, name: str, *, compact: bool = False) -> None:
-        """Switch to another model from the next turn on. Raises `ModelUnusable`, changing nothing.
+    async def switch_model(self, name: str, *, compact: bool = False, for_agent: str = "") -> None:
+        """Switch to another model from the next turn on. Raises `ModelUnusable`, changing nothing. `for_agent`: see
+        `ModelChange`.
 
         A conversation too long for the new model's window raises `WindowTooSmall`; with `compact` the current model
         compacts it first.
@@ -92,7 +92,7 @@ class RuntimeSwitcher:
         except BaseException:
             await model_handle.close()
             raise
-        await run_to_completion(self._use(model_handle, window))
+        await run_to_completion(self._use(model_handle, window, for_agent))
 
     async def leave_recording(self) -> None:
         """Let the configured model answer in a session of the example's model. Raises `ModelUnusable`.
@@ -108,9 +108,9 @@ class RuntimeSwitcher:
                 raise
             await run_to_completion(self._use(model_handle, window))
 
-    async def _use(self, model_handle: ModelHandle, window: Window) -> None:
+    async def _use(self, model_handle: ModelHandle, window: Window, for_agent: str = "") -> None:
         async with self._switching:
-            await self._replace_model(model_handle, window)
+            await self._replace_model(model_handle, window, for_agent=for_agent)
 
     async def follow_speaker(self) -> None:
         """Let the agent answer that the conversation was handed to, with its instructions, tools and model; the main
@@ -121,13 +121,13 @@ class RuntimeSwitcher:
             if name and speaker is None:
                 await self._recorder.record(*_agent_gone(name))
             returns = speaker is None and bool(self._recorder.state.main_model)
-            if speaker == before.speaker and not returns:
-                return
             is_other = returns or (speaker.name if speaker else "") != before.speaker_name
-            opened = await self._model_for(speaker) if is_other else None
+            opened = await self._model_for(speaker) if is_other or self._recorder.state.awaits_model else None
             if opened is not None:
                 own = speaker.name if speaker is not None and speaker.own_model else ""
                 await run_to_completion(self._replace_model(*opened, for_agent=own))
+                return
+            if speaker == before.speaker:
                 return
             await self._compactor.discard("the agent changed")
             governor = before.history.governor
@@ -138,19 +138,13 @@ class RuntimeSwitcher:
     async def _model_for(self, speaker: AgentFile | None) -> tuple[ModelHandle, Window] | None:
         """The model that an agent brings with it, or to which the conversation returns; None for the present one, also
         if it cannot be opened, which is logged."""
-        present, environment = self.runtime.model_handle.name, self._environment
+        present, roster, open_model = self.runtime.model_handle.name, self._factory.roster, self._environment.open_model
         if speaker is not None and speaker.own_model:
-            return await self._factory.roster.own_model(speaker.name, present, self._recorder, environment.open_model)
+            return await roster.own_model(speaker.name, present, self._recorder, open_model)
         main = self._recorder.state.main_model
         if main in ("", present):
             return None
-        try:
-            opened = await environment.open_model(main)
-            return opened, await environment.window(opened)
-        except ModelUnusable as unusable:
-            stays = SessionError(what=str(unusable), kind="unusable", outcome="model not changed back")
-            await self._recorder.record(stays)
-            return None
+        return await roster.opened(main, self._recorder, "model not changed back", open_model)
 
     async def _replace_model(self, model_handle: ModelHandle, window: Window, *, for_agent: str = "") -> None:
         await self._compactor.discard("the model changed")
@@ -272,13 +266,12 @@ class RuntimeSwitcher:
             change = ModelChange(from_=before, to=history.model, for_agent=for_agent)
             await self._recorder.record(change.but(window_before=window_before, window_after=window_after))
 
-    async def record_model_back(self, before: Runtime) -> None:
+    async def record_model_back(self, before: Runtime, for_agent: str) -> None:
         """Log that the session, which is being left, continues with the model of an earlier runtime."""
         now, then = self.runtime.history, before.history
         window_before, window_after = now.governor.window.tokens, then.governor.window.tokens
-        await self._recorder.record(
-            ModelChange(from_=now.model, to=then.model, window_before=window_before, window_after=window_after)
-        )
+        back = ModelChange(from_=now.model, to=then.model, for_agent=for_agent)
+        await self._recorder.record(back.but(window_before=window_before, window_after=window_after))
 
     async def record_policy_change(self, before: str, window_before: int | None) -> None:
         """Log the change, unless it is the same policy."""

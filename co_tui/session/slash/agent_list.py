@@ -32,7 +32,7 @@ def agent_lines(launch: Launch) -> Iterator[str]:
 
 def speaker_lines(launch: Launch, speaker: str) -> Iterator[str]:
     """Who the conversation can be handed to, and who answers now."""
-    agents = agents_in_force(launch.paths, launch.cwd).agents
+    agents = [each for each in agents_in_force(launch.paths, launch.cwd).agents if each.name != MAIN_AGENT]
     described = {MAIN_AGENT: "the session's own agent", **{each.name: each.description for each in agents}}
     longest = max(map(len, described))
     for name, text in described.items():

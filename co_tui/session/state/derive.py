@@ -35,6 +35,7 @@ from co_tui.events import (
     Ref,
     Rewind,
     SessionEnd,
+    SessionError,
     SessionFork,
     SessionOrigin,
     SessionPinned,
@@ -116,7 +117,7 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
         case ModelChange():
             main_model = state.main_model or state.model if fact.for_agent else ""
             changed = state.but(model=fact.to, pace=state.pace.rewritten(), held_out=NOTHING_HELD_OUT)
-            changed = changed.but(main_model=main_model)
+            changed = changed.but(main_model=main_model, awaits_model=False)
             return _happened(_unmeasured(changed), event)
         case PolicyChange():
             return _happened(_unmeasured(state.but(policy=fact.to, held_out=NOTHING_HELD_OUT)), event)
@@ -144,7 +145,7 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
                 _delegated(state, fact.agent, status=status, outcome=fact.outcome, error=fact.error), event
             )
         case AgentTransfer():
-            return _happened(_unmeasured(state.but(speaker=_speaker(fact))), event)
+            return _happened(_unmeasured(_spoken_by(state, _speaker(fact))), event)
         case PlanChanged():
             return _happened(state.but(plan=fact.steps), event)
         case Recollection():
@@ -160,6 +161,8 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
             return _happened(state.but(summary_cost=state.summary_cost + (fact.cost or 0.0)), event)
         case FilesRestored() if fact.paths and fact.conversation_stays:
             return _happened(state.but(restores=state.restores.append(event)), event)
+        case SessionError() if fact.kind == "unusable" and not fact.agent:
+            return _happened(state.but(awaits_model=False), event)
         case Occurrence() | SessionPinned() | SessionTrashed() | FilesChanged() | FilesRestored():
             return _happened(state, event)
         case Unknown():
@@ -176,7 +179,7 @@ def _happened(state: SessionState, event: Event) -> SessionState:
 def _latest_decisions(state: SessionState) -> SessionState:
     """With the latest plan and the latest transfer that were not rewound."""
     plan, transfer = _latest(state, PlanChanged), _latest(state, AgentTransfer)
-    return state.but(plan=plan.steps if plan else (), speaker=_speaker(transfer) if transfer else "")
+    return _spoken_by(state.but(plan=plan.steps if plan else ()), _speaker(transfer) if transfer else "")
 
 
 def _latest(state: SessionState, kind: type[T]) -> T | None:
@@ -184,6 +187,10 @@ def _latest(state: SessionState, kind: type[T]) -> T | None:
     events = (event for event in reversed(state.timeline) if isinstance(event.fact, kind))
     found = next((event.fact for event in events if not is_rewound(state, seq_of(event))), None)
     return found if isinstance(found, kind) else None
+
+
+def _spoken_by(state: SessionState, speaker: str) -> SessionState:
+    return state if speaker == state.speaker else state.but(speaker=speaker, awaits_model=True)
 
 
 def _speaker(fact: AgentTransfer) -> str:

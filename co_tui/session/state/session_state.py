@@ -141,8 +141,11 @@ class SessionState(Record):
     """The latest that the model knows."""
     speaker: str = ""
     """The agent of a file that the conversation was handed to; empty for the main agent."""
+    awaits_model: bool = False
+    """Whether the speaker changed, and neither its model nor why it cannot be used is logged since."""
     main_model: str = ""
-    """The main agent's model while another agent answers with its own; empty otherwise."""
+    """The main agent's model while another agent answers with its own, or a slash command uses its own; empty
+    otherwise."""
     plan: tuple[Json, ...] = ()
     """The steps of the plan, each with its `text` and its `state`."""
     delegations: Mapping[str, Delegation] = MappingProxyType({})

@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.tools import DeferredToolResults, RunContext, ToolApproved
 from pydantic_ai.usage import UsageLimits
 
-from co_tui.agent.delegates import delegate_of
+from co_tui.agent.delegates import Delegate, delegate_of, without_tools
 from co_tui.context.measure.count import Scaffold
 from co_tui.context.request.repair import answered_id, open_calls, repair
 from co_tui.events import (
@@ -49,7 +49,13 @@ from co_tui.session.turns.governed_requests import GovernedRequests
 from co_tui.session.turns.governed_run import GovernedRun, StepBudget
 from co_tui.session.turns.request_hook import RequestHook
 from co_tui.session.turns.restored_files import restored_note
-from co_tui.session.turns.unfinished import abandoned, abandoned_delegations, replies_in, waiting_calls
+from co_tui.session.turns.unfinished import (
+    abandoned,
+    abandoned_delegations,
+    made_waiting_calls,
+    replies_in,
+    waiting_calls,
+)
 
 T = TypeVar("T")
 # The library prints a banner to standard error, over the screen or into a script's output.
@@ -90,7 +96,8 @@ class Turn(GovernedRun):
         self._number = number
         self._queue = queue
         self._token = CancellationToken()
-        self._leaving = self._skipped = self._continues_calls = False
+        self._leaving = self._skipped = False
+        self._equipped_for = runtime.speaker_name
         self.delegations = Delegations(delegated_runs, runtime, number, steps, is_leaving=lambda: self._leaving)
 
     def interrupt(self, *, leaving: bool = False) -> None:
@@ -192,15 +199,15 @@ class Turn(GovernedRun):
         self._log.begin()
         model = await runtime.model_handle.model()
         waiting = waiting_calls(self._recorder.state)
+        self._equipped_for = made_waiting_calls(self._recorder.state) if waiting else runtime.speaker_name
         equipment = runtime.toolkit.for_turn(
             runtime.instructions,
             takes_tools=runtime.model_handle.takes_tools,
             gate=lambda: (self.delegations.current() or self).calls,
             hook=RequestHook(self, self.delegations),
-            speaker=delegate_of(runtime.speaker) if runtime.speaker is not None and not waiting else None,
+            speaker=self._equipped(),
         )
         history = repair(self._history.messages, waiting)
-        self._continues_calls = bool(waiting)
         if waiting:
             # Joined as the library would; what follows is new.
             history = repair_messages(history, repair_last_response=False)
@@ -219,6 +226,14 @@ class Turn(GovernedRun):
             event_stream_handler=self._on_events,
         )
 
+    def _equipped(self) -> Delegate | None:
+        """The agent of a file whose tools this run has; without any if its file is gone. None for the main agent."""
+        name, runtime = self._equipped_for, self._runtime
+        if not name:
+            return None
+        file = runtime.speaker if name == runtime.speaker_name else runtime.find_agent(name)
+        return delegate_of(file) if file is not None else without_tools(name)
+
     async def _on_events(self, _: RunContext[Any], events: AsyncIterable[AgentStreamEvent]) -> None:
         async for event in events:
             self.on_event(event)
@@ -229,9 +244,8 @@ class Turn(GovernedRun):
         # All calls are answered: what could not continue, or was not asked again because its tool is gone, never will.
         await self._end_delegations()
         await self._approvals.withdraw(NO_LONGER_OPEN)
-        speaker = self._runtime.speaker_name
-        # Open calls may be of the agent that handed over: they ran with all tools, the next request has the speaker's.
-        if self._recorder.state.speaker != speaker or (speaker and self._continues_calls):
+        # Open calls may be of the agent that handed over: they ran with its tools, the next request has the speaker's.
+        if not self._recorder.state.speaker == self._runtime.speaker_name == self._equipped_for:
             self._hooks.check_stopped()
             raise Transferred
         self._take_step()

@@ -16,6 +16,7 @@ from co_tui.context.conversation_text import tool_results
 from co_tui.context.request.repair import last_step, open_calls
 from co_tui.events import (
     DELEGATION_SEPARATOR,
+    AgentTransfer,
     ApprovalDecided,
     DelegationEnd,
     DelegationStart,
@@ -23,6 +24,7 @@ from co_tui.events import (
     Message,
     SessionInterrupted,
 )
+from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.stored_messages import pieces
 from co_tui.events.tool_wording import piece_line
 from co_tui.session.approvals.asking import not_answered, refused, withdrawn
@@ -53,6 +55,13 @@ def waiting_calls(state: SessionState, agent: str = "") -> frozenset[str]:
     begun = {call_id for call_id, _ in _delegations_begun(state, agent)}
     begun |= {fact.call_id for fact in _decisions(state, agent)}
     return frozenset(call for call in calls[first:] if call in asked or call not in begun)
+
+
+def made_waiting_calls(state: SessionState) -> str:
+    """The agent of a file that made the waiting calls of the conversation; empty for the main agent."""
+    transfers = [fact for fact in _since_last_reply(state, "") if isinstance(fact, AgentTransfer)]
+    made = transfers[-1].from_ if transfers else state.speaker
+    return "" if made == MAIN_AGENT else made
 
 
 def left_delegation(state: SessionState, asking: str, call_id: str) -> str | None:

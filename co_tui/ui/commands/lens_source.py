@@ -36,6 +36,10 @@ class _Subject:
     def policies(self) -> Sequence[str]:
         return self._host.launch.policies
 
+    @property
+    def set_window(self) -> int:
+        return self._host.launch.settings.context_window
+
     def describe(self, policy: str) -> str:
         return policy_description(policy, self._host.launch.paths)
 

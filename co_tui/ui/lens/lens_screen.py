@@ -61,6 +61,10 @@ class LensSubject(Protocol):
     def policies(self) -> Sequence[str]:
         """All policies to choose from."""
 
+    @property
+    def set_window(self) -> int:
+        """The window that the settings give to all models; 0 for each model's own."""
+
     def describe(self, policy: str) -> str:
         """What a policy does, in a sentence; empty if its file does not say."""
 
@@ -303,7 +307,7 @@ class LensScreen(Dialog[Ref | None]):
 
     async def _show_models(self, policy: str) -> None:
         source = await self._subject.source(policy)
-        rows = await in_thread(thresholds_by_model, source.policy)
+        rows = await in_thread(thresholds_by_model, source.policy, self._subject.set_window)
         if self.is_current:
             self.app.push_screen(TextScreen(f"Where {policy_label(policy)} compacts, by model", models_table(rows)))
 

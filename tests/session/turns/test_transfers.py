@@ -224,7 +224,7 @@ async def test_a_compaction_keeps_who_answers(home: Path, folder: Path) -> None:
 
 
 async def test_a_call_behind_the_transfer_that_was_asked_about_still_runs_in_another_process(
-    home: Path, folder: Path
+    home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = {1: call("write_file", "w", path="a.txt", content="x")}
     agents = Agents([hands_to("reviewer"), write])
@@ -244,12 +244,146 @@ async def test_a_call_behind_the_transfer_that_was_asked_about_still_runs_in_ano
     await session.close()
     await turn
     made.questions = Person()
+    session, opening = await Session.resume(made, session.id), asyncio.Event()
+
+    async def opens() -> None:
+        opening.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(session.switcher, "follow_speaker", opens)
+    asking = asyncio.create_task(session.ask_pending())
+    await asyncio.wait_for(opening.wait(), PATIENCE_S)
+    await session.close()
+    await asking
     session = await Session.resume(made, session.id)
-    assert session.state.speaker == "reviewer" and session.state.pending
+    assert session.state.speaker == "reviewer" and session.state.pending, "also if it was left before it was asked"
     assert await session.ask_pending() is Outcome.DONE
     assert (folder / "a.txt").read_text() == "x", "the reviewer could not, but it was not the reviewer's call"
     assert [each.who for each in agents.asked] == ["main", "reviewer"]
     assert "write_file" not in agents.asked[-1].tools
+    await ended(made, session, home)
+
+
+async def test_calls_that_waited_when_it_was_killed_run_with_the_tools_of_the_agent_that_made_them(
+    home: Path, folder: Path
+) -> None:
+    run, write = call("run_command", "c", command="touch made"), call("write_file", "w", path="a.txt", content="x")
+    agents = Agents([{0: run}, {1: write}])
+    made = made_with(home, folder, agents, REVIEWER.replace("Read, Grep", "Read, Bash"))
+    killed: list[str] = []
+
+    class Leaving(Unattended):
+        async def approve(self, question: ApprovalQuestion) -> Approval:
+            killed.append(await session.fork())  # has the question, and nothing that came after it
+            await session.hand_to("main")
+            killed.extend([await session.fork(), await session.fork()])
+            return Approval(approved=False, by="user")
+
+    made.questions = Leaving()
+    session = await Session.start(made, "scripted")
+    await session.hand_to("reviewer")
+    await session.submit("Go.")
+    await session.close()
+    made.questions, spoke = Person(), list[str]()
+    for copy, is_gone in zip(killed, (False, False, True), strict=True):
+        if is_gone:
+            (folder / FILE).unlink()
+        session = await Session.resume(made, copy)
+        assert await session.ask_pending() is Outcome.DONE
+        assert (folder / "made").exists() is not is_gone and not (folder / "a.txt").exists()
+        (folder / "made").unlink(missing_ok=True)
+        spoke.append(agents.asked[-1].who)
+        await session.close()
+    assert spoke == ["reviewer", "main", "main"]
+    made.store.close()
+
+
+async def test_its_model_answers_from_any_event_on_that_a_copy_starts_at(home: Path, folder: Path) -> None:
+    agents = Agents(hands_to("reviewer"))
+    made = made_with(home, folder, agents, ON_ANOTHER, other=True)
+    session = await Session.start(made, "scripted")
+    await session.submit("First.")
+    events = stored_events(home, session.id)
+    (handed,) = (each.seq or 0 for each in events if isinstance(each.fact, AgentTransfer))
+    (changed,) = (each.seq or 0 for each in events if isinstance(each.fact, ModelChange))
+    assert handed + 1 < changed, "a result is logged between the two"
+    copies = [await session.fork(handed), await session.fork(handed + 1)]
+    await session.edits.rewind(1)
+    assert (session.state.speaker, session.state.model) == ("", "scripted")
+    copies.append(await session.fork(changed))
+    await session.close()
+    for copy in copies:
+        session = await Session.resume(made, copy)
+        await session.submit("In a copy.")
+        assert agents.spoke[-1] == ("reviewer", "other:model")
+        await session.hand_to("main")
+        assert session.state.model == "scripted"
+        await session.close()
+    made.store.close()
+
+
+async def test_settings_that_change_between_a_transfer_and_its_request_do_not_hide_it(home: Path, folder: Path) -> None:
+    agents = Agents({0: call("write_file", "w", path="a.txt", content="x")})
+    made = made_with(home, folder, agents, ON_ANOTHER, other=True)
+
+    class Busy(Unattended):
+        async def approve(self, question: ApprovalQuestion) -> Approval:
+            await session.hand_to("reviewer")
+            await session.switcher.apply_settings(session.settings.but(agent_max_steps=7))
+            return Approval(approved=True, by="user")
+
+    made.questions = Busy()
+    session = await Session.start(made, "scripted")
+    await session.submit("Write.")
+    assert agents.spoke == [("main", "scripted"), ("reviewer", "other:model")]
+    await ended(made, session, home)
+
+
+async def test_a_slash_commands_own_model_is_nobody_elses(home: Path, folder: Path) -> None:
+    on_third = ON_ANOTHER.replace("name: reviewer", "name: second").replace("other:model", "third:model")
+    files = {FILE: ON_ANOTHER, ".claude/agents/s.md": on_third}
+    files[".claude/commands/thing.md"] = "---\nmodel: third:model\n---\nDo the thing."
+    agents = Agents(hands_to("reviewer"), "R.", "M.", "R.", "R.", "M.", hands_to("second"))
+    made = project(home, folder, files, *map(agents.model, ("scripted", "other:model", "third:model")))  # type: ignore[arg-type]
+    session = await Session.start(made, "scripted")
+    main, reviewer, command = ("main", "scripted"), ("reviewer", "other:model"), "third:model"
+    await session.submit("/thing")
+    await session.hand_to("main")
+    await session.submit("As before.")
+    assert agents.spoke == [("main", command), reviewer, main]
+    await session.hand_to("reviewer")
+    for prompt in ("/thing", "Go on."):
+        await session.submit(prompt)
+    await session.hand_to("main")
+    await session.submit("As before.")
+    assert agents.spoke[3:] == [("reviewer", command), reviewer, main]
+    for prompt in ("/thing", "Go on."):
+        await session.submit(prompt)
+    await session.hand_to("main")
+    await session.submit("As before.")
+    assert agents.spoke[6:] == [("main", command), *[("reviewer", "third:model")] * 2, main]
+    await ended(made, session, home)
+
+
+async def test_a_main_model_that_cannot_be_asked_for_its_window_is_reported(
+    home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents = Agents()
+    main = agents.model()
+    made = project(home, folder, {FILE: ON_ANOTHER}, main, agents.model("other:model"))  # type: ignore[arg-type]
+    session = await Session.start(made, "scripted")
+    await session.hand_to("reviewer")
+    main.closed = False
+
+    async def fails() -> int:
+        raise ConnectionError
+
+    monkeypatch.setattr(main, "window_tokens", fails)
+    await session.hand_to("main")
+    (error,) = facts(stored_events(home, session.id), SessionError)
+    assert error.outcome == "model not changed back" and main.closed
+    await session.submit("Go on.")
+    assert agents.spoke == [("main", "other:model")]
     await ended(made, session, home)
 
 
