@@ -14,7 +14,7 @@ _OPENED: Final = re.compile(
     r"open\(\s*[rfbu]?[\"']([^\"'\n]+)[\"']\s*,\s*(?:mode\s*=\s*)?[\"'][rb]*[wax+]"
     r"|Path\(\s*[\"']([^\"'\n]+)[\"']\s*\)\s*\.write_"
 )
-_VARIABLE: Final = re.compile(r"^\s*(\w+)\s*=\s*(?:Path\()?[rb]?[\"']([^\"'\n]+)[\"']", re.MULTILINE)
+_VARIABLE: Final = re.compile(r"^[ \t]*(\w+)\s*=\s*(?:Path\()?[rb]?[\"']([^\"'\n]+)[\"']", re.MULTILINE)
 _OPENED_BY_VARIABLE: Final = re.compile(
     r"open\(\s*(\w+)\s*,\s*(?:mode\s*=\s*)?[\"'][rb]*[wax+]|\b(\w+)\.write_(?:text|bytes)\("
 )
@@ -46,7 +46,7 @@ def changes_of(simple: Simple) -> list[Change]:
 def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """The Python files among written ones, without their folders, with the files that these would write."""
     return {
-        _base_name(path): tuple(filter(is_file_name, _written_by(code)))
+        base_name(path): tuple(filter(is_file_name, _written_by(code)))
         for path, code in written
         if path.endswith(".py")
     }
@@ -54,11 +54,11 @@ def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]
 
 def script_run_by(simple: Simple) -> str:
     """The name of the Python file that a program runs, without its folder; empty if it runs none."""
-    named = (word for word in simple.words[1:] if not word.startswith("-"))
-    return _base_name(next(named, "")) if PYTHON.fullmatch(simple.program) else ""
+    named = arguments(simple, "-W", "-X") if PYTHON.fullmatch(simple.program) else []
+    return base_name(named[0]) if named else ""
 
 
-def _base_name(path: str) -> str:
+def base_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 

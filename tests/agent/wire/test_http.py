@@ -18,7 +18,7 @@ import co_tui
 from co_tui.agent.models.open_model import ModelConfig, open_model
 from co_tui.agent.models.server_counting import TokenCounter
 from co_tui.agent.redact import without_secrets
-from co_tui.agent.wire.http import NoAnswer, ask
+from co_tui.agent.wire.http import Exchange, NoAnswer, ask, exchange, new_client
 from co_tui.agent.wire.model_errors import ModelUnusable
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
@@ -234,3 +234,13 @@ async def test_messages_are_not_looked_through_before_they_are_sent(
     (sent,) = provider.requests
     assert [message["content"] for message in sent["messages"]] == ["one"] and sent["seed"] == 7
     assert looked_through == []
+
+
+@pytest.mark.parametrize("cut", [1, 12, 20, 30, 37, 40])
+async def test_a_providers_compaction_is_seen_wherever_its_reply_is_cut(provider: Provider, cut: int) -> None:
+    signal = b'{"type":"agent.thread_context_compacted"}'
+    provider.script = [Reply(raw=(signal[:cut], signal[cut:]))]
+    exchange.set(seen := Exchange())
+    async with new_client(provider.url) as client, client.stream("POST", provider.url, json={}) as response:
+        assert b"".join([chunk async for chunk in response.aiter_bytes()])
+    assert seen.compacted_as == "agent.thread_context_compacted"
