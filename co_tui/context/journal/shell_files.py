@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Final, NamedTuple
 
 from co_tui.shell.programs import PYTHON, Simple, arguments, is_file_name
@@ -20,6 +21,8 @@ _OPENED_BY_VARIABLE: Final = re.compile(
 )
 _RANGE: Final = re.compile(r"(\d+),(\d+)p")
 _SED_INPLACE: Final = re.compile(r"-[a-zA-Z]*i.*|--in-place.*")
+MOST_WRITTEN: Final = 50
+"""Files of a script that are known."""
 _GIT_FILES: Final = frozenset(("checkout", "restore", "rm", "mv"))
 
 
@@ -46,7 +49,7 @@ def changes_of(simple: Simple) -> list[Change]:
 def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """The Python files among written ones, without their folders, with the files that these would write."""
     return {
-        base_name(path): tuple(filter(is_file_name, _written_by(code)))
+        base_name(path): tuple(islice(filter(is_file_name, dict.fromkeys(_written_by(code))), MOST_WRITTEN))
         for path, code in written
         if path.endswith(".py")
     }

@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.conclusions import concluded
-from co_tui.context.journal.shell_files import scripts_in
+from co_tui.context.journal.shell_files import MOST_WRITTEN, scripts_in
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.events.stored_messages import RESTORED
 from tests.support.long_run import drawn
@@ -110,6 +110,11 @@ def test_the_script_that_is_run_is_the_one_that_was_written_last(
     later = [call(between[0], **between[1]), result(between[2])] if between else []
     work = record(WRITES, result("ok"), *later, call("bash", command=command), result(output))
     assert ("app/query.py" in work.steps[-1].calls[0].changed) == changed
+
+
+def test_a_script_that_writes_many_files_has_changed_some() -> None:
+    code = "\n".join(f"open('{number % 900}.txt', 'w')" for number in range(1_000))
+    assert len(scripts_in([("a.py", code)])["a.py"]) == MOST_WRITTEN
 
 
 def test_blank_lines_of_a_script_are_read_once() -> None:
