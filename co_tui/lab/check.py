@@ -125,7 +125,7 @@ def _system(message: ModelMessage) -> tuple[str, ...]:
 def _is_whole(prompt: object, sent: object) -> bool:
     """Whether a prompt was sent whole, by itself or at the end of one that begins with a summary."""
     if isinstance(prompt, str) and isinstance(sent, str) and sent.startswith(EARLIER):
-        return sent.endswith(f"\n\n{prompt}")
+        return sent == prompt or sent.endswith(f"\n\n{prompt}")
     if isinstance(prompt, list) and isinstance(sent, list) and len(sent) > len(prompt):
         return sent[1:] == prompt
     return prompt == sent

@@ -113,9 +113,10 @@ class _Bounded(httpx2.AsyncByteStream):
         left = most if self._body.is_success else MOST_ERROR_BYTES
         tail = b""
         async for chunk in self._decompressed():
-            if b"compact" in chunk and (found := _COMPACTED.search(tail + chunk)):
+            both = tail + chunk
+            if b"compact" in both and (found := _COMPACTED.search(both)):
                 self._seen.compacted_as = found[1].decode()
-            tail = (tail + chunk[-_TAIL_BYTES:])[-_TAIL_BYTES:]
+            tail = both[-_TAIL_BYTES:]
             self._seen.ended = self._seen.ended or _END.search(tail) is not None
             yield chunk[:left]
             left -= len(chunk)

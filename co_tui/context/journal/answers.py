@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.journal.calls import Begun
@@ -14,7 +14,7 @@ from co_tui.inert import one_line
 ANSWER_CHARS: Final = 60
 GIST_CHARS: Final = 50
 RECORD_CHARS: Final = 160
-MOST_RECORDS, VALUES_OF_A_RECORD = 10, 4
+MOST_RECORDS, VALUES_OF_A_RECORD, DEEPEST = 10, 4, 5
 _READ_CHARS: Final = 100_000
 
 
@@ -64,12 +64,20 @@ def _record(result: str, head: str) -> str:
     return one_line(", ".join(f"{key} {brief}" for key, brief in fields if brief), RECORD_CHARS)
 
 
-def _brief(value: Any, head: str) -> str:
-    """A value that the call does not name; of a list those of each, of a record the first ones."""
+def _brief(value: Any, head: str, depth: int = 0) -> str:
+    """A value that the call does not name; of a list those of each, of a record the first ones; none too deep."""
+    if isinstance(value, Mapping | list) and depth == DEEPEST:
+        return ""
     if isinstance(value, Mapping):
-        values = filter(None, (_brief(each, head) for each in value.values()))
+        values = filter(None, (_brief(each, head, depth + 1) for each in value.values()))
         return " ".join(islice(values, VALUES_OF_A_RECORD))
     if isinstance(value, list):
-        return "/".join(filter(None, (_brief(each, head) for each in value[:MOST_RECORDS])))
+        return "/".join(filter(None, (_brief(each, head, depth + 1) for each in value[:MOST_RECORDS])))
     text = "" if value is None else str(value)
-    return "" if text in head else text
+    return "" if not text or _is_named(text, head) else text
+
+
+def _is_named(text: str, head: str) -> bool:
+    """Whether the text is in the head, not as a piece of a longer word or number."""
+    around = pairwise(head.split(text))
+    return any(not before[-1:].isalnum() and not after[:1].isalnum() for before, after in around)

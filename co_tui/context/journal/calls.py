@@ -130,9 +130,10 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     if changes or is_in_editor:
         run = Run(EDIT, (changes[0].path,) if changes else ())
         written = next((text for key in _CONTENTS if isinstance(text := values.get(key), str)), "")
-        outline = written_outline(written) if edit_in(values) == [] else ""
+        is_whole = edit_in(values) == []
+        outline = written_outline(written) if is_whole else ""
         undoes = "undo" in (*words, *sub.split("_"))
-        scripts = scripts_in((change.path, written) for change in changes[:1])
+        scripts = scripts_in((change.path, written) for change in changes[:1] if is_whole and written)
         return Begun(
             head, EDIT if sub else verb, run, (run,), changes=changes, undoes=undoes, outline=outline, scripts=scripts
         )
@@ -221,19 +222,22 @@ def changed_by(begun: Begun, outcome: str, result: str) -> tuple[Change, ...]:
         if outcome:
             return ()
         return begun.changes or (_in_editor(result) if begun.run.program == EDIT else ())
-    if outcome.startswith("failed"):
-        return _before_failure(begun.line, result)
-    if outcome and outcome != "printed an error":
-        return ()
-    return begun.changes or _by_output(begun, result)
-
-
-def _before_failure(line: tuple[Simple, ...], result: str) -> tuple[Change, ...]:
-    """A command line that failed has still changed what came before its last program."""
-    if re.search(r"^(?:/bin/)?(?:ba|z|da)?sh: .*(?:syntax error|unexpected)", result, re.MULTILINE):
-        return ()
-    done = [simple for simple in line[:-1] if not re.search(rf"^{re.escape(simple.program)}: ", result, re.MULTILINE)]
+    done = done_by(begun, outcome, result)
+    if done == begun.line:
+        return begun.changes or _by_output(begun, result)
     return tuple(dict.fromkeys(change for simple in done for change in changes_of(simple)))
+
+
+def done_by(begun: Begun, outcome: str, result: str) -> tuple[Simple, ...]:
+    """The programs of a command that have done their work: of one that failed, those before its last."""
+    line = begun.line or ()
+    if outcome.startswith("failed"):
+        if re.search(r"^(?:/bin/)?(?:ba|z|da)?sh: .*(?:syntax error|unexpected)", result, re.MULTILINE):
+            return ()
+        return tuple(
+            each for each in line[:-1] if not re.search(rf"^{re.escape(each.program)}: ", result, re.MULTILINE)
+        )
+    return () if outcome and outcome != "printed an error" else line
 
 
 def _by_output(begun: Begun, result: str) -> tuple[Change, ...]:

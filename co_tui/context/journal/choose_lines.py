@@ -51,6 +51,8 @@ _COMMON: Final = frozenset((
 MOST_LISTED: Final = 8
 """Names of a step that are listed without a line."""
 _NO_NAME: Final = re.compile(r"\d+p|[0-9a-f]{24,}")
+_ENDING: Final = re.compile(r"\w{1,3}|\d+|html|json|jsonl|toml|yaml|java|scss|conf|lock|docx|xlsx|ipynb|swift|tfvars")
+"""Of a file, an address or a version: many names have the same."""
 SPENT: Final = 0.01
 """Of the budget: stop when less than this is left."""
 
@@ -303,11 +305,13 @@ def _again(times: int) -> float:
 def _tells_little(name: str, listed: Sequence[str]) -> bool:
     """Whether a name is a hash, a line range, a part of one that is listed, or has the same last part as one."""
     pieces, last = (f".{name}", f"{name}.", f"/{name}"), name.rpartition(".")[2]
+    is_ending = _ENDING.fullmatch(last) is not None
     return (
         len(listed) >= MOST_LISTED
         or _NO_NAME.fullmatch(name) is not None
         or (not name[0].isalnum() and name[0] not in "_/~@#")
-        or any(each.rpartition(".")[2] == last or any(piece in each for piece in pieces) for each in listed)
+        or any(piece in each for each in listed for piece in pieces)
+        or (not is_ending and any(each.rpartition(".")[2] == last for each in listed))
     )
 
 

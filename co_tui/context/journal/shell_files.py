@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Final, NamedTuple
 
 from co_tui.shell.programs import PYTHON, Simple, arguments, is_file_name
@@ -14,12 +15,14 @@ _OPENED: Final = re.compile(
     r"open\(\s*[rfbu]?[\"']([^\"'\n]+)[\"']\s*,\s*(?:mode\s*=\s*)?[\"'][rb]*[wax+]"
     r"|Path\(\s*[\"']([^\"'\n]+)[\"']\s*\)\s*\.write_"
 )
-_VARIABLE: Final = re.compile(r"^\s*(\w+)\s*=\s*(?:Path\()?[rb]?[\"']([^\"'\n]+)[\"']", re.MULTILINE)
+_VARIABLE: Final = re.compile(r"^[ \t]*(\w+)\s*=\s*(?:Path\()?[rb]?[\"']([^\"'\n]+)[\"']", re.MULTILINE)
 _OPENED_BY_VARIABLE: Final = re.compile(
     r"open\(\s*(\w+)\s*,\s*(?:mode\s*=\s*)?[\"'][rb]*[wax+]|\b(\w+)\.write_(?:text|bytes)\("
 )
 _RANGE: Final = re.compile(r"(\d+),(\d+)p")
 _SED_INPLACE: Final = re.compile(r"-[a-zA-Z]*i.*|--in-place.*")
+MOST_WRITTEN: Final = 50
+"""Files of a script that are known."""
 _GIT_FILES: Final = frozenset(("checkout", "restore", "rm", "mv"))
 
 
@@ -46,7 +49,7 @@ def changes_of(simple: Simple) -> list[Change]:
 def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
     """The Python files among written ones, without their folders, with the files that these would write."""
     return {
-        _base_name(path): tuple(filter(is_file_name, _written_by(code)))
+        base_name(path): tuple(islice(filter(is_file_name, dict.fromkeys(_written_by(code))), MOST_WRITTEN))
         for path, code in written
         if path.endswith(".py")
     }
@@ -54,11 +57,11 @@ def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]
 
 def script_run_by(simple: Simple) -> str:
     """The name of the Python file that a program runs, without its folder; empty if it runs none."""
-    named = (word for word in simple.words[1:] if not word.startswith("-"))
-    return _base_name(next(named, "")) if PYTHON.fullmatch(simple.program) else ""
+    named = arguments(simple, "-W", "-X") if PYTHON.fullmatch(simple.program) else []
+    return base_name(named[0]) if named else ""
 
 
-def _base_name(path: str) -> str:
+def base_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 

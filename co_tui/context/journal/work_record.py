@@ -16,11 +16,11 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.journal.answers import Answer, answer_of
-from co_tui.context.journal.calls import Begun, begin_call, changed_by
+from co_tui.context.journal.calls import Begun, begin_call, changed_by, done_by
 from co_tui.context.journal.conclusions import concluded
 from co_tui.context.journal.errors import as_error_line
-from co_tui.context.journal.outcomes import Ending, end_of_command, end_of_tool
-from co_tui.context.journal.shell_files import Change, script_run_by
+from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
+from co_tui.context.journal.shell_files import Change, base_name, script_run_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import WorkState
 from co_tui.context.memory.transcript_lines import DENIED_BY_USER, NOT_ALLOWED, USER, transcript_parts
@@ -266,9 +266,9 @@ class WorkRecord:
             for change in changes:
                 self._undo_last(change.path)
             changes = ()
-        self._scripts.update(begun.scripts)
-        if not ending.outcome:
-            changes = (*changes, *self._changed_by_scripts(begun))
+        written = {base_name(change.path) for change in changes}
+        self._scripts.update({name: files for name, files in begun.scripts.items() if name in written})
+        changes += tuple(self._changed_by_scripts(begun, ending, text))
         self._state.add(begun, ending, changes)
         changed = tuple(change.path for change in changes)
         if restored := [change.path for change in changes if change.is_restored]:
@@ -277,9 +277,12 @@ class WorkRecord:
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
 
-    def _changed_by_scripts(self, begun: Begun) -> Iterator[Change]:
-        for simple in begun.line or ():
-            yield from map(Change, self._scripts.get(script_run_by(simple), ()))
+    def _changed_by_scripts(self, begun: Begun, ending: Ending, text: str) -> Iterator[Change]:
+        """The files that scripts have written which ran well, or may have before what failed."""
+        done = () if ending.outcome == PRINTED_AN_ERROR else done_by(begun, ending.outcome, text)
+        for script in map(script_run_by, done):
+            if script in self._scripts and f'{script}", line ' not in text:  # as a traceback names it
+                yield from map(Change, self._scripts[script])
 
     def _replace(self, pending: _Pending, change: Any) -> None:
         step = self.steps[pending.step]

@@ -7,10 +7,11 @@ import resource
 import socket
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from pydantic_ai import Agent
 
@@ -18,7 +19,7 @@ import co_tui
 from co_tui.agent.models.open_model import ModelConfig, open_model
 from co_tui.agent.models.server_counting import TokenCounter
 from co_tui.agent.redact import without_secrets
-from co_tui.agent.wire.http import NoAnswer, ask
+from co_tui.agent.wire.http import Exchange, NoAnswer, ask, exchange, new_client
 from co_tui.agent.wire.model_errors import ModelUnusable
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
@@ -234,3 +235,19 @@ async def test_messages_are_not_looked_through_before_they_are_sent(
     (sent,) = provider.requests
     assert [message["content"] for message in sent["messages"]] == ["one"] and sent["seed"] == 7
     assert looked_through == []
+
+
+async def test_a_providers_compaction_is_seen_in_a_reply_that_comes_in_pieces() -> None:
+    signal = b'{"type":"agent.thread_context_compacted"}'
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield signal[:-4]
+        yield signal[-4:]
+
+    async with new_client() as client:
+        exchange.set(seen := Exchange())
+        response = httpx2.Response(200, content=chunks())
+        for hook in client.event_hooks["response"]:
+            await hook(response)
+        assert await response.aread() == signal
+    assert seen.compacted_as == "agent.thread_context_compacted"

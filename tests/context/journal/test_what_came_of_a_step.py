@@ -52,12 +52,22 @@ def test_a_result_wrapped_in_json_is_unwrapped(wrapped: Any) -> None:
             [{"from": "NM1VX1", "number": "HAT208", "seats": 3}, {"from": "NM1VX1", "number": "HAT041", "seats": 10}],
             "2 × HAT208 3; HAT041 10",
         ),
+        (
+            {"id": "NM1VX1", "bags": 1, "fare": "V", "cabin": "basic economy", "paid": 61.5},
+            "bags 1, fare V, cabin basic economy, paid 61.5",
+        ),
     ],
 )
 @pytest.mark.parametrize("indent", [None, 2])
 def test_data_of_a_service_is_told_by_its_values(data: Any, said: str, indent: int | None) -> None:
     begun = begin_call("get_reservation", {"id": "NM1VX1"})
     assert answer_of(begun, Ending(), json.dumps(data, indent=indent)).gist == said
+
+
+@pytest.mark.parametrize("nested", ['{"a":' * 600 + "1" + "}" * 600, "[" * 600 + "1" + "]" * 600])
+def test_data_that_is_nested_deeply_is_no_obstacle(nested: str) -> None:
+    begun = begin_call("get_reservation", {"id": "NM1VX1"})
+    assert answer_of(begun, Ending(), f'{{"cabin": "economy", "rest": {nested}}}').gist == "cabin economy"
 
 
 def test_an_exit_code_within_the_envelope_is_how_the_command_ended() -> None:

@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.conclusions import concluded
+from co_tui.context.journal.shell_files import MOST_WRITTEN, scripts_in
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.events.stored_messages import RESTORED
 from tests.support.long_run import drawn
@@ -86,6 +87,39 @@ def test_a_script_that_was_run_has_changed_the_files_that_it_writes(writing: Mod
     for command, output, changed in ((run, "done", True), (run, failed, False), ("cat fix.py", "done", False)):
         work = record(writing, result("ok"), call("bash", command=command), result(output))
         assert ("app/query.py" in work.state_text(500, ALL)) == changed
+
+
+WRITES = call("write_file", path="fix.py", content="open('app/query.py', 'w')")
+
+
+@pytest.mark.parametrize(
+    ("between", "command", "output", "changed"),
+    [
+        (("edit", {"path": "fix.py", "oldText": "a", "newText": "b"}, "ok"), "python fix.py", "done", True),
+        (("write_file", {"path": "fix.py", "content": "print(1)"}, "Error: no access"), "python fix.py", "done", True),
+        (("write_file", {"path": "fix.py", "content": "print(1)"}, "ok"), "python fix.py", "done", False),
+        (None, "python -W ignore fix.py", "done", True),
+        (None, "python fix.py && pytest", "FAILED tests/a.py\n[exit code: 1]", True),
+        (None, "python fix.py && pytest", 'File "/work/fix.py", line 1\nKeyError: 1\n[exit code: 1]', False),
+    ],
+    ids=["edited", "not overwritten", "overwritten", "with an option", "before a failure", "failed itself"],
+)
+def test_the_script_that_is_run_is_the_one_that_was_written_last(
+    between: tuple[str, dict[str, str], str] | None, command: str, output: str, changed: bool
+) -> None:
+    later = [call(between[0], **between[1]), result(between[2])] if between else []
+    work = record(WRITES, result("ok"), *later, call("bash", command=command), result(output))
+    assert ("app/query.py" in work.steps[-1].calls[0].changed) == changed
+
+
+def test_a_script_that_writes_many_files_has_changed_some() -> None:
+    code = "\n".join(f"open('{number % 900}.txt', 'w')" for number in range(1_000))
+    assert len(scripts_in([("a.py", code)])["a.py"]) == MOST_WRITTEN
+
+
+def test_blank_lines_of_a_script_are_read_once() -> None:
+    code = "\n" * 50_000 + "(path := 1)\nname = 'a.txt'\nopen(name, 'w')"
+    assert scripts_in([("a.py", code)]) == {"a.py": ("a.txt",)}  # quadratic patterns would take minutes
 
 
 def test_what_failed_is_reported_until_it_runs_well() -> None:

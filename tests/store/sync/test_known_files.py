@@ -63,3 +63,15 @@ def test_a_damaged_file_stops_nothing(tmp_path: Path) -> None:
     known.forget("s-1")
     assert (known.under(file), known.body(file), known.unsent()) == ({}, "", [])
     known.close()
+
+
+def test_a_damaged_row_or_a_name_that_cannot_be_stored_stops_nothing(tmp_path: Path) -> None:
+    known = KnownFiles(tmp_path / "known.db")
+    file = SyncedFile("memory/a.md", tmp_path / "a.md", "memory", joins=True)
+    known.record([equal(file, 1, "text")])
+    known.add_unsent(SyncedFile("memory/\udc80.md", tmp_path / "b.md", "memory"))
+    known.add_unsent(file)
+    with closing(sqlite3.connect(tmp_path / "known.db")) as connection, connection:
+        connection.execute("UPDATE known SET body = x'00ff'")
+    assert known.body(file) == "" and known.unsent() == [file]
+    known.close()

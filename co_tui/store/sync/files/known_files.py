@@ -72,7 +72,9 @@ class KnownFiles:
     def body(self, file: SyncedFile) -> str:
         """The text of a file when it was equal; empty for one that only one machine at a time changes."""
         rows = self._rows("known", ("body",), "name = ? AND place = ?", (file.name, _place(file)))
-        return zlib.decompress(rows[0][0]).decode() if rows else ""
+        with contextlib.suppress(zlib.error, TypeError, ValueError):  # damaged
+            return zlib.decompress(rows[0][0]).decode() if rows else ""
+        return ""
 
     def record(self, equal: Iterable[EqualFile]) -> None:
         rows = [
@@ -111,7 +113,7 @@ class KnownFiles:
 
     def open(self) -> None:
         """Open the file now, in this thread: the library that it needs takes a moment to load."""
-        with contextlib.suppress(sqlite3.Error, OSError), self._lock:
+        with contextlib.suppress(sqlite3.Error, OSError, UnicodeError), self._lock:
             self._opened()
 
     def close(self) -> None:
@@ -124,14 +126,14 @@ class KnownFiles:
         self, table: str, columns: Sequence[str], where: str | None = None, values: Sequence[object] = ()
     ) -> list[tuple[Any, ...]]:
         """The columns of the rows, oldest first."""
-        with contextlib.suppress(sqlite3.Error, OSError), self._lock:
+        with contextlib.suppress(sqlite3.Error, OSError, UnicodeError), self._lock:
             found = self._opened().table(table).rows_where(where, values, select=", ".join(columns), order_by="rowid")
             return [tuple(row.values()) for row in found]
         return []
 
     def _change(self, work: "Callable[[Database], object]") -> None:
         """Do it in a transaction that waits for other processes before it reads anything."""
-        with contextlib.suppress(sqlite3.Error, OSError), self._lock:
+        with contextlib.suppress(sqlite3.Error, OSError, UnicodeError), self._lock:
             database = self._opened()
             database.conn.execute("BEGIN IMMEDIATE")
             with database.conn:
