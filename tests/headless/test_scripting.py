@@ -5,10 +5,13 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from co_tui.headless.scripting.result_lines import ResultLines
+from co_tui.session.turns.turn import Outcome
 from tests.support.command import CliCommand
 from tests.support.loaded import LoadedProcess
 from tests.support.provider import Provider, Reply
@@ -186,3 +189,12 @@ def test_it_ends_when_its_reader_has_left(served: CliCommand, provider: Provider
     process.communicate(PATIENCE_S)
     assert process.wait() == 0
     os.close(writing)
+
+
+def test_the_cost_of_a_run_is_unknown_if_only_what_it_continues_had_a_price() -> None:
+    session: Any = SimpleNamespace(id="s", state=SimpleNamespace(total_cost=0.5))
+    lines = ResultLines(streams=False)
+    lines.use(session)
+    assert lines.result(Outcome.DONE)["total_cost_usd"] is None
+    session.state.total_cost = 0.75
+    assert lines.result(Outcome.DONE)["total_cost_usd"] == 0.25
