@@ -7,7 +7,7 @@ this module, the names in `__all__` stay; all other names inside of `co_tui` may
 import asyncio
 import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -132,7 +132,7 @@ async def open_session(
         yield session
 
 
-async def turn_events(session: Session, prompt: str) -> AsyncIterator[Event]:
+async def turn_events(session: Session, prompt: str) -> AsyncGenerator[Event, None]:
     """Send a prompt and give the events of its turn as they happen, `TurnEnded` last. Match on `event.fact`.
 
     Closing the iterator early interrupts the turn. Raises `PromptRefused` if the prompt was not sent.
