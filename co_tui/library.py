@@ -7,11 +7,13 @@ this module, the names in `__all__` stay; all other names inside of `co_tui` may
 import asyncio
 import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+from pydantic.errors import PydanticUserError
+from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.agent.mcp.servers import McpServers
@@ -35,6 +37,7 @@ from co_tui.events import (
 )
 from co_tui.headless.open_session import SessionOpening, environment_of
 from co_tui.headless.output import CommandContext
+from co_tui.inert import one_line
 from co_tui.open_store import open_store
 from co_tui.paths import locate
 from co_tui.session.approvals.questions import (
@@ -50,7 +53,7 @@ from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
-from co_tui.settings import SettingsError, load
+from co_tui.settings import SettingsError, load, rules, unknown_key
 from co_tui.store.store_errors import StoreError
 
 __all__ = [
@@ -101,7 +104,7 @@ async def open_session(
     works_in_folder: bool = True,
     questions: Questions | None = None,
     answer: Answer | None = None,
-    tools: Sequence[Callable[..., Any]] = (),
+    tools: Sequence[Callable[..., Any] | str] = (),
     instructions: str = "",
     environ: Mapping[str, str] | None = None,
     **settings: Any,
@@ -111,21 +114,25 @@ async def open_session(
     `settings` are those of the settings file, such as `model="anthropic:claude-sonnet-5"`. `answer` answers what the
     session asks, or `questions`, which also decides about compactions; without them, calls that need approval are
     denied. `tools` are functions that the model may call without a question: their names, annotations and docstrings
-    describe them to it. `instructions` are added to the model's. The session is stored with all others.
+    describe them to it; texts among them are the setting `tools`. `instructions` are added to the model's. The session
+    is stored with all others.
     Raises `SettingsError`, `ModelUnusable` and `StoreError`, each with a sentence.
     """
     given = os.environ if environ is None else environ
+    functions = [each for each in tools if not isinstance(each, str)]
+    if names := [each for each in tools if isinstance(each, str)]:
+        settings["tools"] = names
     opening = _opening(folder, given, settings)._replace(
         session_id=session_id,
         questions=questions or (_Answering(answer) if answer is not None else Unattended()),
         works_in_folder=works_in_folder,
         more_instructions=instructions,
     )
-    async with _opened(opening, tools) as session:
+    async with _opened(opening, functions) as session:
         yield session
 
 
-async def turn_events(session: Session, prompt: str) -> AsyncIterator[Event]:
+async def turn_events(session: Session, prompt: str) -> AsyncGenerator[Event, None]:
     """Send a prompt and give the events of its turn as they happen, `TurnEnded` last. Match on `event.fact`.
 
     Closing the iterator early interrupts the turn. Raises `PromptRefused` if the prompt was not sent.
@@ -149,7 +156,10 @@ async def _opened(opening: SessionOpening, tools: Sequence[Callable[..., Any]]) 
     with opening.context.store:
         servers = McpServers(waits_for_start=True)
         environment = environment_of(opening, servers)
-        environment.toolsets = [FunctionToolset(list(tools))] if tools else []
+        try:
+            environment.toolsets = [FunctionToolset(list(tools))] if tools else []
+        except (UserError, PydanticUserError) as error:
+            raise SettingsError(f"tools: {one_line(str(error), 300)}") from error
         try:
             if opening.session_id:
                 session = await Session.resume(environment, opening.session_id, opening.model)
@@ -196,8 +206,8 @@ class _Answering(Unattended):
 def _opening(folder: str | Path, environ: Mapping[str, str], settings: Mapping[str, Any]) -> SessionOpening:
     cwd, paths = Path(folder).absolute(), locate(environ)
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=settings)
-    if loaded.problems:
-        raise SettingsError(" ".join(loaded.problems))
+    if problems := [*loaded.problems, *(unknown_key(key) for key in settings if key not in rules())]:
+        raise SettingsError(" ".join(problems))
     return SessionOpening(
         CommandContext(paths, loaded, open_store(paths, loaded.settings.database, environ), LocalWorkplace(cwd)),
         environ,

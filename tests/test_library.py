@@ -4,6 +4,7 @@ import json
 import re
 from contextlib import aclosing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +94,10 @@ async def test_a_session_is_resumed_by_its_id_and_bad_settings_are_a_sentence(
         await again.submit("What was it?")
     asked = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "user"]
     assert asked == ["Remember the heron", "What was it?"]
-    with pytest.raises(SettingsError, match="max_retries"):
-        async with open_session(served.cwd, environ=served.environ, max_retries="many"):
-            pass
+    wrong: dict[str, Any] = {"max_retries": "many", "anwser": None, "tools": [printed, printed]}
+    for name, value in wrong.items():
+        with pytest.raises(SettingsError, match=name):
+            async with open_session(served.cwd, environ=served.environ, **{name: value}):
+                pass
+    async with open_session(served.cwd, environ=served.environ, tools=["files"]) as session:
+        assert session.settings.tools == ("files",)

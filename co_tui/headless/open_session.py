@@ -75,7 +75,7 @@ def in_session(
 ) -> int:
     """Open a session, do the work while its events are printed, and close it. Returns the exit code.
 
-    `stop_waiting` is called at the first stop request, for work that waits for more than the session.
+    `stop_waiting` is called when the session is stopped, for work that waits for more than the session.
     A signal stops it in order whenever it comes: what came is kept, the end is in the log, the code says interrupted.
     """
     try:
@@ -107,7 +107,7 @@ async def _in_session(
 
 async def _run_work(session: Session, listener: Listener, work: Work, show: Show, reason: str, stop: "_Stop") -> int:
     stop.session = session
-    printing = asyncio.create_task(print_events(listener, show, session.stop))
+    printing = asyncio.create_task(print_events(listener, show, stop.stop_work))
     code = DONE
     try:
         if not stop.asked:
@@ -170,6 +170,10 @@ class _Stop:
     def _end(self) -> None:
         self._requested.set()
         self._store.stop_waiting()
+        self.stop_work()
+
+    def stop_work(self) -> None:
+        """Stop what the session does, and what the work waits for."""
         self._stop_waiting()
         if self.session is not None:
             self.session.stop()

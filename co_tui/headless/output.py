@@ -5,6 +5,7 @@ import errno
 import os
 import select
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from co_tui.store.port import Store
 
 DONE, FAILED, WRONG_USAGE, INTERRUPTED = 0, 1, 2, 130
+LAST_LINE_S = 1.0
+"""After a stop request, how long the reader has for the last line."""
 
 
 class CommandContext(NamedTuple):
@@ -51,6 +54,23 @@ def put_json(value: Any) -> None:
     """A value on a line of its own, at once. Raises `OutputLost`."""
     with _lost_if_failing():
         print(json_line(value), flush=True)
+
+
+def put_last_json(value: Any) -> None:
+    """The same at the end of a command; after a stop request, only if the reader takes it soon."""
+    if not stop_requested():
+        put_json(value)
+    elif _takes_more(sys.stdout):
+        line = f"{json_line(value)}\n".encode(sys.stdout.encoding, "replace")
+        writing = threading.Thread(target=_write_if_read, args=(sys.stdout.fileno(), line), daemon=True)
+        writing.start()
+        writing.join(LAST_LINE_S)
+
+
+def _write_if_read(file: int, text: bytes) -> None:
+    with contextlib.suppress(OSError):
+        while text:
+            text = text[os.write(file, text) :]
 
 
 def json_line(value: Any) -> str:

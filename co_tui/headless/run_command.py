@@ -30,7 +30,7 @@ from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, tool_label
 from co_tui.events.tool_wording import call_summary, plan_progress, result_summary
 from co_tui.events.wording import counted
 from co_tui.headless.open_session import SessionOpening, in_session, launch_of
-from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, CommandContext, put, put_json, say
+from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, CommandContext, put, put_last_json, say
 from co_tui.headless.printing import PrintedPiece, Show, as_json, note
 from co_tui.headless.scripting.prompt_lines import FORM, BadLine, GivenPrompt, PromptLines
 from co_tui.headless.scripting.result_lines import ResultLines
@@ -43,7 +43,7 @@ from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.session import Session
 from co_tui.session.slash.command_host import CommandFailed, NoSession, WrongArguments
 from co_tui.session.slash.find_command import UnknownPrompt
-from co_tui.session.slash.typed_command import find_without_screen, parse_command
+from co_tui.session.slash.typed_command import find_without_screen, parse_command, refusal
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import PRESENT_PLAN
@@ -53,6 +53,8 @@ EXIT_CODES: Final[Mapping[Outcome, int]] = {
     Outcome.FAILED: FAILED,
     Outcome.INTERRUPTED: INTERRUPTED,
 }
+
+_OUTCOMES: Final = {code: outcome for outcome, code in EXIT_CODES.items()}
 
 SETTLE_S = 30.0
 """How long to wait for a background compaction."""
@@ -88,7 +90,7 @@ def run(opening: SessionOpening, prompt: str, options: RunOptions, files: Sequen
     work = _Run(opening, GivenPrompt(prompt, files) if prompt else None, options)
     code = in_session(opening, work, work.show, "run", work.stop_waiting)
     if work.lines is not None and work.lines.is_owed:
-        put_json(work.lines.result(Outcome.INTERRUPTED if code == INTERRUPTED else Outcome.FAILED))
+        put_last_json(work.lines.result(_OUTCOMES.get(code, Outcome.FAILED)))
     return _reported(code, work.started if options.output == "text" else (), questions.unanswered)
 
 
@@ -101,6 +103,7 @@ class _Run:
         self._options = options
         self._prompts: PromptLines | None = None
         """Those of standard input."""
+        self._is_stopped = False
         self.started: list[str] = []
         """The session, if it is new and kept."""
         self.lines = ResultLines(streams=options.output == "stream-json") if options.prints_results else None
@@ -109,6 +112,7 @@ class _Run:
             self.show = self.lines.show
 
     def stop_waiting(self) -> None:
+        self._is_stopped = True
         if self._prompts is not None:
             self._prompts.stop()
 
@@ -128,21 +132,34 @@ class _Run:
         """Answer every prompt; the first failure is the exit code."""
         if self._prompt is not None:
             return await self._one(session, self._prompt)
-        self._prompts = PromptLines(sys.stdin.buffer)
         codes: list[int] = []
         try:
-            async for prompt in self._prompts:
-                codes.append(await self._one(session, prompt))
+            if not self._is_stopped:
+                self._prompts = PromptLines(sys.stdin.buffer)
+                async for prompt in self._prompts:
+                    codes.append(await self._one(session, prompt))
         except BadLine as bad:
-            say(str(bad))
-            return WRONG_USAGE
+            return self._refuse(session, str(bad))
+        if self._is_stopped:
+            return INTERRUPTED
         if not codes:
             say(f"Standard input has no prompt. Write {FORM}.")
             return WRONG_USAGE
         return next((code for code in codes if code), DONE)
 
+    def _refuse(self, session: Session, why: str) -> int:
+        """Answer a prompt that is not one; returns the exit code."""
+        if self.lines is not None:
+            self.lines.asked += 1
+        say(why)
+        session.end_turn(Outcome.FAILED, why)
+        return WRONG_USAGE
+
     async def _one(self, session: Session, prompt: GivenPrompt) -> int:
         """Returns the exit code of one prompt."""
+        context, called = self._opening.context, parse_command(prompt.text)
+        if called is not None and (why := refusal(called, context.loaded.settings, context.paths, self._opening.cwd)):
+            return self._refuse(session, why)
         if self.lines is not None:
             self.lines.asked += 1
         answers: list[str] = []
@@ -158,7 +175,7 @@ class _Run:
             say(str(refused))
             code = WRONG_USAGE if isinstance(refused, UnknownPrompt) else FAILED
         if command is None or not command.has_sent:  # else the result is that of its turn
-            session.end_turn(Outcome.DONE if code == DONE else Outcome.FAILED, "\n".join(answers))
+            session.end_turn(_OUTCOMES.get(code, Outcome.FAILED), "\n".join(answers))
         return code
 
 

@@ -5,17 +5,22 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from co_tui.headless.scripting.result_lines import ResultLines
+from co_tui.session.turns.turn import Outcome
 from tests.support.command import CliCommand
+from tests.support.loaded import LoadedProcess
 from tests.support.provider import Provider, Reply
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, wait_until
 
 STREAM = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
 LIST = ("list_directory", json.dumps({"path": "."}))
 WRITE = ("write_file", json.dumps({"path": "a.txt", "content": "one\n"}))
+NO_IMAGE = {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}
 
 
 @pytest.fixture
@@ -137,14 +142,59 @@ def test_bad_input_is_one_sentence(
 
 
 def test_a_signal_ends_a_conversation_that_waits_for_its_next_prompt(served: CliCommand, provider: Provider) -> None:
-    given, writing = os.pipe()
-    reading, taken = os.pipe()
-    process = served.fork((given, taken, None), "run", *STREAM)
-    os.close(given)
-    os.close(taken)
+    process, writing, reading = started(served)
     script = Conversation(writing, reading)
     assert script.say("One")[-1]["subtype"] == "success"
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(PATIENCE_S)
     assert process.wait() == 130 and errors.startswith("co-tui: Interrupted; what was said is saved in session ")
     assert script.end() == ""
+
+
+def test_each_line_has_its_result_also_one_that_is_not_a_prompt(served: CliCommand, provider: Provider) -> None:
+    unread = prompt_line([{"type": "text", "text": "See"}, {"type": "image", "source": NO_IMAGE}])
+    lines = [prompt_line("One"), prompt_line("/nope"), prompt_line("Two"), unread]
+    ran = served("run", *STREAM, stdin="".join(lines))
+    results = [line for line in ran.objects if line["type"] == "result"]
+    assert [line["is_error"] for line in results] == [False, True, False, True]
+    assert "Unknown command /nope" in results[1]["result"] and "Line 4" in results[3]["errors"][0]
+    assert (ran.code, len(provider.requests)) == (2, 2)
+
+
+def started(command: CliCommand, *prompts: str) -> tuple[LoadedProcess, int, int]:
+    """A conversation with these prompts, and its pipes."""
+    given, writing = os.pipe()
+    reading, taken = os.pipe()
+    process = command.fork((given, taken, None), "run", *STREAM)
+    os.close(given)
+    os.close(taken)
+    os.write(writing, "".join(map(prompt_line, prompts)).encode())
+    return process, writing, reading
+
+
+def test_a_signal_ends_it_before_its_next_prompt_though_no_one_reads(served: CliCommand, provider: Provider) -> None:
+    provider.script = [Reply(text="x" * 200_000), Reply(text="Half of it", open_end=True)]
+    process, writing, reading = started(served, "One", "Two", "Three")
+    wait_until(lambda: len(provider.requests) == 2)
+    process.send_signal(signal.SIGINT)
+    process.communicate(PATIENCE_S)
+    assert (process.wait(), len(provider.requests)) == (130, 2)
+    os.close(writing)
+    os.close(reading)
+
+
+def test_it_ends_when_its_reader_has_left(served: CliCommand, provider: Provider) -> None:
+    process, writing, reading = started(served, "One")
+    os.close(reading)
+    process.communicate(PATIENCE_S)
+    assert process.wait() == 0
+    os.close(writing)
+
+
+def test_the_cost_of_a_run_is_unknown_if_only_what_it_continues_had_a_price() -> None:
+    session: Any = SimpleNamespace(id="s", state=SimpleNamespace(total_cost=0.5))
+    lines = ResultLines(streams=False)
+    lines.use(session)
+    assert lines.result(Outcome.DONE)["total_cost_usd"] is None
+    session.state.total_cost = 0.75
+    assert lines.result(Outcome.DONE)["total_cost_usd"] == 0.25

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple
 
+from co_tui.events.images import image_type
 from co_tui.session.file_references import MOST_FILES, NamedFile
 
 MOST_LINE_BYTES: Final = 64_000_000
@@ -37,10 +38,12 @@ class PromptLines(AsyncIterator[GivenPrompt]):
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes] = asyncio.Queue()
         self._number = 0
+        self._is_stopped = False
         threading.Thread(target=self._read, name="reading prompts", daemon=True).start()
 
     def stop(self) -> None:
-        """Wait for no further line."""
+        """End here, whatever was read already."""
+        self._is_stopped = True
         self._lines.put_nowait(b"")
 
     def _read(self) -> None:
@@ -53,7 +56,7 @@ class PromptLines(AsyncIterator[GivenPrompt]):
                 return
 
     async def __anext__(self) -> GivenPrompt:
-        while line := await self._lines.get():
+        while (line := await self._lines.get()) and not self._is_stopped:
             self._number += 1
             if line.strip():
                 try:
@@ -99,8 +102,9 @@ def _images(blocks: Sequence[dict[str, Any]]) -> Iterator[NamedFile]:
         source = block.get("source")
         data = source.get("data") if isinstance(source, dict) and source.get("type") == "base64" else None
         try:
-            yield NamedFile(
-                Path(f"image-{number}"), f"image-{number}", data=base64.b64decode(data or "", validate=True)
-            )
+            image = base64.b64decode(data or "", validate=True)
         except (binascii.Error, ValueError, TypeError):
-            raise BadLine("an image takes a source of type base64.") from None
+            image = b""
+        if not image_type(image):
+            raise BadLine("an image takes a source of type base64, and its data is that of an image.")
+        yield NamedFile(Path(f"image-{number}"), f"image-{number}", data=image)

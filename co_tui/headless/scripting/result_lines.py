@@ -41,7 +41,7 @@ class ResultLines:
     def __init__(self, *, streams: bool) -> None:
         self._streams = streams
         self._session: Session | None = None
-        self._cost_before = 0.0
+        self._cost_before: float | None = None
         self._has_begun = False
         self._parents: dict[str, str] = {}
         """The call that started each delegation."""
@@ -58,7 +58,7 @@ class ResultLines:
 
     def use(self, session: Session) -> None:
         self._session = session
-        self._cost_before = session.state.total_cost or 0.0
+        self._cost_before = session.state.total_cost
 
     def _begin(self) -> None:
         """The next result is about what comes from now on."""
@@ -171,6 +171,7 @@ class ResultLines:
         not known."""
         has_failed, session, now = outcome is not Outcome.DONE, self._session, time.monotonic()
         cost = session.state.total_cost if session is not None else None
+        known = cost is not None and cost != self._cost_before
         said: Json = {"result": text or self._text}
         if has_failed:
             why = text or self._error or (INTERRUPTED if outcome is Outcome.INTERRUPTED else NOT_ANSWERED)
@@ -183,7 +184,7 @@ class ResultLines:
             duration_api_ms=round(self._waited_s * MS),
             num_turns=self._replies,
             **said,
-            total_cost_usd=cost if cost is None else round(cost - self._cost_before, 6),
+            total_cost_usd=round((cost or 0.0) - (self._cost_before or 0.0), 6) if known else None,
             usage=self._usage,
             permission_denials=self._denials,
         )

@@ -164,6 +164,8 @@ class GaugeReading(NamedTuple):
         if not self.most_cost and not self.most_day_cost:
             return plain
         spent = plain if self.cost is None else money(self.cost)
+        if self.assumed_cost and self.cost:  # the session's limit counts both
+            spent = f"~{money(self.cost + self.assumed_cost)}"
         of = ", limit" if self.cost is None else " of"
         session = f"{spent}{of} {money(self.most_cost)}" if self.most_cost else spent
         day = f"today {money(self.day_cost)}" if self.day_cost is not None else ""

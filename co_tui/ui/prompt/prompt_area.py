@@ -138,7 +138,7 @@ class Prompt(PastingArea):
     @property
     def unsent(self) -> list[str]:
         """The draft, and the texts that were put aside."""
-        return [self.whole, *self._put_aside]
+        return [*dict.fromkeys((self.whole, *self._put_aside))]
 
     def forget_unsent(self) -> None:
         """Empty the prompt for another session."""

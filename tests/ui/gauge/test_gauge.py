@@ -296,3 +296,8 @@ def test_limits_on_spending_are_shown_as_far_as_there_is_room(
 def test_a_limit_on_spending_does_not_turn_an_unknown_cost_into_none() -> None:
     reading = GaugeReading(cost=None, model="openai-chat:own", most_cost=1.0)
     assert reading.cost_in(30) == "cost unknown, limit $1.00"
+
+
+def test_what_a_limit_on_spending_counts_includes_assumed_prices() -> None:
+    reading = GaugeReading(cost=0.5, assumed_cost=0.4, model="openai-chat:gpt-4o", most_cost=1.0)
+    assert reading.cost_in(30) == "~$0.90 of $1.00"

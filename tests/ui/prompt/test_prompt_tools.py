@@ -125,8 +125,8 @@ async def test_an_unsent_prompt_that_comes_back_is_never_joined_to_the_next(home
         seen = []
         for _ in range(3):
             await pilot.press("up")
-            seen.append(prompt.text)
-        assert seen == ["second question!", "late", "cuts"]
+            seen.append((prompt.text, prompt.unsent[1:]))
+        assert seen == [("second question!", ["late"]), ("late", []), ("cuts", ["late"])]
     launch = launch_for(home, provider, session_id=app.controller.session_id)
     async with running(launch) as (app, pilot):
         assert app.chat.prompt.text == "cuts\n\nlate", "nothing that was not sent is lost"
