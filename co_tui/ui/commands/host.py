@@ -203,7 +203,7 @@ class CommandHost:
         self.sessions.sender.retry(self.opened())
 
     def give_back(self, prompt: str) -> None:
-        self.sessions.sender.give_back(prompt)
+        self.sessions.chat.prompt.give_back(prompt, is_being_written=True)
 
     async def continue_in(self, session_id: str) -> None:
         await self.sessions.switch_session(session_id, takes_waiting=True)

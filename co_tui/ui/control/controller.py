@@ -114,7 +114,7 @@ class SessionController:
         self.chat.show_session(stored.newest() if stored else BlockBuilder(self.chat.shortcut_for), self.bridge.state)
         draft = self._drafts.read()
         if draft and not self.chat.prompt.text:  # keep what was typed before the first paint
-            self.chat.prompt.give_back(draft)
+            self._restore_draft(draft)
         self.sender.show_waiting()
         self._report_shown()
         if trouble:
@@ -185,7 +185,7 @@ class SessionController:
             self.show_replayed(session.resumed_from)
             if (draft := self._drafts.fetched()) is not None:
                 self.chat.prompt.forget_unsent()
-                self.chat.prompt.give_back(draft)
+                self._restore_draft(draft)
         self.session, self.session_id = session, session.id
         self._report_shown()
         self._opening.begin(came_from=None)
@@ -227,8 +227,16 @@ class SessionController:
             self._drafts.save_in_background()  # in the log only once it is said
 
     def _unsent_text(self) -> str:
-        """The queued prompts and the draft."""
-        return "\n\n".join(filter(str.strip, (*self.sender.unsent_prompts, *self.chat.prompt.unsent)))
+        """The queued prompts and the draft; it ends with a line break if no one was writing."""
+        text = "\n\n".join(filter(str.strip, (*self.sender.unsent_prompts, *self.chat.prompt.unsent)))
+        return f"{text}\n" if text and not self.chat.prompt.is_being_written else text
+
+    def _restore_draft(self, draft: str) -> None:
+        """A text that was being written is continued; a whole one that was not sent is not joined to the next."""
+        if draft.endswith("\n"):
+            self.chat.prompt.give_back(draft.rstrip("\n"))
+        else:
+            self.chat.prompt.set_text(draft)
 
     async def open_for_prompt(self) -> bool:
         """Open the shown session, or start one. Failures are shown in the chat."""

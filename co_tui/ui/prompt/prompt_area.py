@@ -140,6 +140,11 @@ class Prompt(PastingArea):
         """The draft, and the texts that were put aside."""
         return [*dict.fromkeys((self.whole, *self._put_aside))]
 
+    @property
+    def is_being_written(self) -> bool:
+        """Whether there is a text that someone goes on with, not one that came back and no one touched."""
+        return bool(self.text.strip()) and self.selected_text != self.text
+
     def forget_unsent(self) -> None:
         """Empty the prompt for another session."""
         self.text = ""

@@ -127,11 +127,16 @@ async def test_an_unsent_prompt_that_comes_back_is_never_joined_to_the_next(home
             await pilot.press("up")
             seen.append((prompt.text, prompt.unsent[1:]))
         assert seen == [("second question!", ["late"]), ("late", []), ("cuts", ["late"])]
+        prompt.forget_unsent()
+        give_back("cuts")
     launch = launch_for(home, provider, session_id=app.controller.session_id)
     async with running(launch) as (app, pilot):
-        assert app.chat.prompt.text == "cuts\n\nlate", "nothing that was not sent is lost"
+        assert app.chat.prompt.text == "cuts", "nothing that was not sent is lost"
         await type_text(pilot, "third")
         assert app.chat.prompt.text == "third"
+    async with running(launch) as (app, pilot):
+        await type_text(pilot, "!")
+        assert app.chat.prompt.text == "third!", "a text that was being written is continued"
 
 
 async def test_a_completion_can_be_undone(home: Path, provider: Provider) -> None:
