@@ -90,8 +90,9 @@ class _Run:
             say(f"Withheld, since they decide what runs or who gets the conversation: {named}.")
             say("If you made this backup, restore them with --with-config.")
         if not self._options.with_config and self._sessions.has_added:
-            say("Sessions of others come without models, modes and approvals, unless --with-config.")
-        say(f"{self._text}, of {totals_text(self._totals)}.")
+            say("Sessions come without their models, modes and approvals.")
+            say("If you made this backup, restore those, too, with --with-config.")
+        say(f"{'Without --dry-run: ' if self._options.dry_run else ''}{self._text}, of {totals_text(self._totals)}.")
         if self._options.dry_run:
             say("Nothing was restored: this was a dry run.")
         return FAILED if self._sessions.refused or self._files[FileOutcome.REFUSED] else DONE

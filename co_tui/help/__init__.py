@@ -8,6 +8,7 @@ from co_tui.inert import one_line
 from co_tui.nearest import nearest
 
 _FOLDER: Final = Path(__file__).parent
+MOST_NAMED: Final = 5
 _COMMENT: Final = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
 
@@ -35,7 +36,7 @@ TOPICS: Final = (
         "What runs without asking: answers, rules, modes, the sandbox",
         ("permissions", "rules", "mode", "modes", "sandbox"),
     ),
-    Topic("files", "See what changed in your folder, and go back", ("rewind", "diff", "restore", "snapshots")),
+    Topic("files", "See what changed in your folder, and go back", ("rewind", "diff", "snapshots")),
     Topic("tools", "What the model can do: tools, agents, skills, instructions", ("agents", "skills", "web")),
     Topic("hooks", "Run your own programs at events"),
     Topic("mcp", "Add the tools of MCP servers", ("servers",)),
@@ -44,7 +45,7 @@ TOPICS: Final = (
     Topic(
         "machines", "Carry sessions to another machine, or work on another host", ("sync", "host", "ssh", "postgresql")
     ),
-    Topic("import", "Import sessions of other programs, export, back up", ("export", "backup")),
+    Topic("import", "Import sessions of other programs, export, back up", ("export", "backup", "restore")),
     Topic("scripts", "The command line and the Python library", ("run", "library", "cli")),
     Topic("browser", "Use the app in a browser", ("serve",)),
     Topic("editors", "Use the agent in your editor", ("acp", "editor", "zed")),
@@ -65,8 +66,11 @@ def all_names() -> list[str]:
 
 
 def no_topic(name: str) -> str:
-    """The sentence for a name without a topic."""
-    close = nearest(name.strip().lower(), all_names())
+    """The sentence for a name without a topic: the pages that mention it, or the nearest name."""
+    wanted = name.strip().lower()
+    if said_in := [each.name for each in TOPICS if wanted and wanted in page(each).lower()][:MOST_NAMED]:
+        return f"No topic {one_line(name, 40)!r}. Mentioned in: {', '.join(said_in)}."
+    close = nearest(wanted, all_names())
     return f"No help about {one_line(name, 40)!r}. {f'Did you mean {close}?' if close else 'See `co-tui help`.'}"
 
 

@@ -30,6 +30,7 @@ def test_a_topic_is_printed_as_markdown_by_its_name_or_another(here: Here) -> No
 def test_an_unknown_topic_is_a_sentence_with_the_nearest_name(here: Here) -> None:
     done = here("help", "permisions")
     assert (done.code, done.out, done.err) == (2, "", "co-tui: No help about 'permisions'. Did you mean permissions?\n")
+    assert here("help", "laptop").err == "co-tui: No topic 'laptop'. Mentioned in: machines, browser.\n"
     assert here("help", "xyzzy").err == "co-tui: No help about 'xyzzy'. See `co-tui help`.\n"
 
 
