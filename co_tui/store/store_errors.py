@@ -5,7 +5,9 @@ from typing import Final
 
 from co_tui.inert import one_line
 
-NOT_SHARED: Final = "Sharing needs a database that others use too: see `co-tui help machines`."
+NOT_SHARED: Final = (
+    'Sharing needs a database that others use too: set database = "postgresql://…" (see `co-tui help machines`).'
+)
 UNSAVED: Final = "The latest messages are not saved."
 
 
