@@ -88,10 +88,11 @@ class _Run:
             more = self._files[FileOutcome.WITHHELD] - len(self._withheld)
             named = ", ".join((*self._withheld, *([f"and {more:,} more"] if more else ())))
             say(f"Withheld, since they decide what runs or who gets the conversation: {named}.")
-            say("If you made this backup, restore them with --with-config.")
-        if not self._options.with_config and self._sessions.has_added:
+        without_decisions = not self._options.with_config and self._sessions.has_added
+        if without_decisions:
             say("Sessions come without their models, modes and approvals.")
-            say("If you made this backup, restore those, too, with --with-config.")
+        if self._withheld or without_decisions:
+            say("If you made this backup, restore them with --with-config.")
         say(f"{'Without --dry-run: ' if self._options.dry_run else ''}{self._text}, of {totals_text(self._totals)}.")
         if self._options.dry_run:
             say("Nothing was restored: this was a dry run.")

@@ -39,13 +39,14 @@ def test_a_backup_is_one_file_that_brings_everything_to_another_home(filled: Her
     here.environ["CO_TUI_HOME"] = str(tmp_path / "new")
     planned = here("restore", str(file), "--dry-run")
     assert planned.code == 0 and "Nothing was restored: this was a dry run." in planned.err
+    assert "Without --dry-run: 4 sessions restored" in planned.err
     assert not (tmp_path / "new").exists()
     done = here("restore", str(file))
     assert (done.code, done.out) == (0, "")
     assert "4 sessions restored, 1 file restored, 5 withheld, of 4 sessions with 12 events and 7 files." in done.err
     assert "config/agents/helper.md (can decide what runs)" in done.err
     assert "If you made this backup, restore them with --with-config." in done.err
-    assert "without models, modes and approvals" in done.err
+    assert "without their models, modes and approvals" in done.err
     came = without_decisions(map(from_json, exports.splitlines()))
     assert list(map(from_json, here("export", "one", "--format", "jsonl").out.splitlines())) == list(came)
     assert "no longer wanted" in here("sessions", "--trash").out and "gone" not in here("sessions").out
