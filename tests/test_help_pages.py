@@ -46,7 +46,7 @@ def test_every_command_that_is_named_exists() -> None:
 
 
 def commands_shown() -> set[str]:
-    """The command lines of `co-tui` in blocks and in sentences, without what only stands for something."""
+    """The command lines of `co-tui` in blocks and in sentences, without placeholders."""
     blocks = "\n".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL))
     lines = [re.split(r"  #| < ", line)[0].strip() for line in blocks.splitlines()]
     lines += re.findall(r"`(co-tui [^`]+)`", re.sub(r"```.*?```", "", TEXT, flags=re.DOTALL))

@@ -71,7 +71,8 @@ def no_topic(name: str) -> str:
     if said_in := [each.name for each in TOPICS if wanted and wanted in page(each).lower()][:MOST_NAMED]:
         return f"No topic {one_line(name, 40)!r}. Mentioned in: {', '.join(said_in)}."
     close = nearest(wanted, all_names())
-    return f"No help about {one_line(name, 40)!r}. {f'Did you mean {close}?' if close else 'See `co-tui help`.'}"
+    advice = f"Did you mean {close}?" if close else "F1 and `co-tui help` list the topics."
+    return f"No help about {one_line(name, 40)!r}. {advice}"
 
 
 def page(topic: Topic) -> str:

@@ -100,7 +100,7 @@ async def an_exported_page_shows_all_and_obeys_nothing(page: Page, folder: Path)
     for words in ("<script>alert(1)</script>", "Conversation Compacted · 900 → 90 tokens", "read_file", "Bold code"):
         assert words in text, words
     assert "the second" not in text and "In short." not in text, "folded"
-    assert "image/svg" not in text, "what is seen is not told, too"
+    assert "image/svg" not in text, "what is seen is not also described"
     assert await page.evaluate(
         "[...document.images].map(i => [i.complete, i.naturalWidth, i.naturalHeight, i.checkVisibility()])"
     ) == [[True, 40, 20, False], [True, 40, 20, True]]

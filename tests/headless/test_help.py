@@ -31,7 +31,7 @@ def test_an_unknown_topic_is_a_sentence_with_the_nearest_name(here: Here) -> Non
     done = here("help", "permisions")
     assert (done.code, done.out, done.err) == (2, "", "co-tui: No help about 'permisions'. Did you mean permissions?\n")
     assert here("help", "laptop").err == "co-tui: No topic 'laptop'. Mentioned in: machines, browser.\n"
-    assert here("help", "xyzzy").err == "co-tui: No help about 'xyzzy'. See `co-tui help`.\n"
+    assert here("help", "xyzzy").err == "co-tui: No help about 'xyzzy'. F1 and `co-tui help` list the topics.\n"
 
 
 def test_bad_settings_do_not_hide_it(here: Here, home: Path) -> None:

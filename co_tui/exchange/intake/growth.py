@@ -97,7 +97,7 @@ def foreign_growth(stored: Sequence[Event], log: Sequence[Event], *, again: bool
     if not replaces and not _is_in(here[shared:], there[shared:]):
         return Growth(Change.DIVERGED, shared_seq=last)
     while 0 < shared < len(here) and _agent(there[shared - 1].event.fact):
-        shared -= 1  # a task is told again as a whole
+        shared -= 1  # an agent's task is added again as a whole
     added = _added(stored, log, here, there, shared)
     kept = (*_pinned(stored, log, here[shared:], there[shared:]), *_renamed(stored, log))
     tail = _numbered(stored, (*added, *kept, *log[-1:]), here, there, shared)

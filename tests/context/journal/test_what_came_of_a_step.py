@@ -59,7 +59,7 @@ def test_a_result_wrapped_in_json_is_unwrapped(wrapped: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("indent", [None, 2])
-def test_data_of_a_service_is_told_by_its_values(data: Any, said: str, indent: int | None) -> None:
+def test_data_of_a_service_is_shown_by_its_values(data: Any, said: str, indent: int | None) -> None:
     begun = begin_call("get_reservation", {"id": "NM1VX1"})
     assert answer_of(begun, Ending(), json.dumps(data, indent=indent)).gist == said
 

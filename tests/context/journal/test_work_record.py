@@ -79,7 +79,7 @@ def test_files_that_a_shell_changes_are_known_by_their_names() -> None:
     "writing",
     [
         call("bash", command="cat > fix.py <<'EOF'\nwith open('app/query.py', 'w') as f:\n    f.write(new)\nEOF"),
-        call("write_file", path="/work/fix.py", content="with open('app/query.py', 'w') as f:\n    f.write(new)"),
+        call("write_file", path="/shop/fix.py", content="with open('app/query.py', 'w') as f:\n    f.write(new)"),
     ],
 )
 def test_a_script_that_was_run_has_changed_the_files_that_it_writes(writing: ModelResponse) -> None:
@@ -100,7 +100,7 @@ WRITES = call("write_file", path="fix.py", content="open('app/query.py', 'w')")
         (("write_file", {"path": "fix.py", "content": "print(1)"}, "ok"), "python fix.py", "done", False),
         (None, "python -W ignore fix.py", "done", True),
         (None, "python fix.py && pytest", "FAILED tests/a.py\n[exit code: 1]", True),
-        (None, "python fix.py && pytest", 'File "/work/fix.py", line 1\nKeyError: 1\n[exit code: 1]', False),
+        (None, "python fix.py && pytest", 'File "/shop/fix.py", line 1\nKeyError: 1\n[exit code: 1]', False),
     ],
     ids=["edited", "not overwritten", "overwritten", "with an option", "before a failure", "failed itself"],
 )

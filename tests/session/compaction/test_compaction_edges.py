@@ -136,16 +136,18 @@ async def test_what_a_cancelled_summary_took_is_counted(home: Path, provider: Pr
 # Pins
 
 
-@pytest.mark.parametrize("beside", also_in_a_long_run([True], [False]))
-async def test_what_is_pinned_while_a_summary_is_written_stays(home: Path, provider: Provider, beside: bool) -> None:
+@pytest.mark.parametrize("during_a_turn", also_in_a_long_run([True], [False]))
+async def test_what_is_pinned_while_a_summary_is_written_stays(
+    home: Path, provider: Provider, during_a_turn: bool
+) -> None:
     written = threading.Event()
     provider.summary = Reply(text=GOOD.text, until=written)
-    if beside:
+    if during_a_turn:
         provider.window = 3_000
     async with talking(home, provider, buffer_exhaustion_threshold=1.0) as session:
         await fill(session, 4)
-        running = None if beside else asyncio.create_task(session.compact())
-        while beside and session.state.compacting is None:
+        running = None if during_a_turn else asyncio.create_task(session.compact())
+        while during_a_turn and session.state.compacting is None:
             await talk(session, 1)
         await until(lambda: provider.summary_requests)
         ref = session.state.history[2].ref
