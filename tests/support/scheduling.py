@@ -17,6 +17,7 @@ TOGETHER = {
     "tests/e2e/test_terminal.py": "embedded",
     "tests/agent/wire/test_odd_arguments.py": "clients",  # each provider's client takes seconds to import
     "tests/agent/models/test_output_limits.py": "clients",
+    "tests/agent/web/test_search.py": "clients",
     "tests/agent/models/test_switching.py": "clients",
     "tests/ui/test_mcp.py": "servers",  # their library takes seconds, too
 }

@@ -1,6 +1,7 @@
 """Search: the provider's own where it has one, else a configured server, else none."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,14 +9,8 @@ from typing import Any
 import pytest
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.models import Model, ModelRequestParameters
-from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.function import FunctionModel
-from pydantic_ai.models.google import GoogleModel
-from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.native_tools import WebSearchTool
-from pydantic_ai.providers.anthropic import AnthropicProvider
-from pydantic_ai.providers.google import GoogleProvider
-from pydantic_ai.providers.openai import OpenAIProvider
 
 from co_tui.agent.delegates import _ProviderTools, delegate_of
 from co_tui.agent.web.search import has_native_search, search
@@ -38,21 +33,28 @@ FOUND = {
 }
 
 
-@pytest.mark.parametrize(
-    ("model", "has_one"),
-    [
-        (AnthropicModel("claude-sonnet-5", provider=AnthropicProvider(api_key="x")), True),
-        (AnthropicModel("claude-sonnet-5", provider=AnthropicProvider(api_key="x", base_url="http://a.test")), False),
-        (OpenAIResponsesModel("gpt-5", provider=OpenAIProvider(api_key="x")), True),
-        (OpenAIResponsesModel("gpt-5", provider=OpenAIProvider(api_key="x", base_url="http://a.test/v1")), False),
-        (OpenAIChatModel("gpt-5", provider=OpenAIProvider(api_key="x")), False),
-        (GoogleModel("gemini-3-pro", provider=GoogleProvider(api_key="x")), True),
-        (GoogleModel("gemini-2.0-flash", provider=GoogleProvider(api_key="x")), False),
-        (FunctionModel(stream_function=lambda messages, info: None), False),
-    ],
-)
-def test_a_provider_with_its_own_search_uses_it(model: Model, has_one: bool) -> None:
-    assert has_native_search(GuardedModel(model)) is has_one
+def _with_its_own_search() -> Iterator[tuple[Model, bool]]:
+    """Models of each client, imported here: at the top, every process would load all of them."""
+    from pydantic_ai.models.anthropic import AnthropicModel
+    from pydantic_ai.models.google import GoogleModel
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+    from pydantic_ai.providers.anthropic import AnthropicProvider
+    from pydantic_ai.providers.google import GoogleProvider
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    yield AnthropicModel("claude-sonnet-5", provider=AnthropicProvider(api_key="x")), True
+    yield AnthropicModel("claude-sonnet-5", provider=AnthropicProvider(api_key="x", base_url="http://a.test")), False
+    yield OpenAIResponsesModel("gpt-5", provider=OpenAIProvider(api_key="x")), True
+    yield OpenAIResponsesModel("gpt-5", provider=OpenAIProvider(api_key="x", base_url="http://a.test/v1")), False
+    yield OpenAIChatModel("gpt-5", provider=OpenAIProvider(api_key="x")), False
+    yield GoogleModel("gemini-3-pro", provider=GoogleProvider(api_key="x")), True
+    yield GoogleModel("gemini-2.0-flash", provider=GoogleProvider(api_key="x")), False
+    yield FunctionModel(stream_function=lambda messages, info: None), False
+
+
+def test_a_provider_with_its_own_search_uses_it() -> None:
+    for model, has_one in _with_its_own_search():
+        assert has_native_search(GuardedModel(model)) is has_one, model.model_name
 
 
 async def test_a_server_answers_with_results() -> None:
