@@ -17,6 +17,7 @@ from pydantic_ai.exceptions import UserError
 from pydantic_ai.toolsets import FunctionToolset
 
 from co_tui.agent.mcp.servers import McpServers
+from co_tui.agent.tool_names import TOOLS
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events import (
     ApprovalDecided,
@@ -49,7 +50,10 @@ from co_tui.session.approvals.questions import (
     Unattended,
 )
 from co_tui.session.compaction.compactor import CompactionRefused
+from co_tui.session.environment import Environment
+from co_tui.session.file_references import NamedFile
 from co_tui.session.hooks.session_hooks import PromptRefused
+from co_tui.session.opening import Opening
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
@@ -93,7 +97,11 @@ BY_SCRIPT: Final = "script"
 Given: TypeAlias = bool | str | Sequence[str] | Approval | ModelAnswer | None
 Answer: TypeAlias = Callable[[ApprovalQuestion | ModelQuestion], Given | Awaitable[Given]]
 """Answers a question: for an approval true, false, the reason of a refusal, or an `Approval`; for a question of the
-model a text, the chosen options, a `ModelAnswer`, or None for no answer."""
+model a text, the chosen options, a `ModelAnswer`, or None for no answer. What it raises refuses the question, and is
+raised again by `turn_events` at once, or by `submit` at the end of the turn; the session stays usable."""
+STILL_RUNNING: Final = (
+    "Not sent: another turn_events of this session is running. Read it to its end, or close it, first."
+)
 
 
 @asynccontextmanager
@@ -104,7 +112,7 @@ async def open_session(
     works_in_folder: bool = True,
     questions: Questions | None = None,
     answer: Answer | None = None,
-    tools: Sequence[Callable[..., Any] | str] = (),
+    tools: Sequence[Callable[..., Any] | str] | None = None,
     instructions: str = "",
     environ: Mapping[str, str] | None = None,
     **settings: Any,
@@ -114,14 +122,17 @@ async def open_session(
     `settings` are those of the settings file, such as `model="anthropic:claude-sonnet-5"`. `answer` answers what the
     session asks, or `questions`, which also decides about compactions; without them, calls that need approval are
     denied. `tools` are functions that the model may call without a question: their names, annotations and docstrings
-    describe them to it; texts among them are the setting `tools`. `instructions` are added to the model's. The session
-    is stored with all others.
+    describe them to it; texts among them are the setting `tools`, the groups of built-in tools, all of which there are
+    without a text. An empty list means none of them, as in the settings file. `instructions` are added to the model's.
+    The session is stored with all others.
     Raises `SettingsError`, `ModelUnusable` and `StoreError`, each with a sentence.
     """
     given = os.environ if environ is None else environ
-    functions = [each for each in tools if not isinstance(each, str)]
-    if names := [each for each in tools if isinstance(each, str)]:
-        settings["tools"] = names
+    named = [tools] if isinstance(tools, str) else list(tools or ())
+    functions = [each for each in named if not isinstance(each, str)]
+    groups = [each for each in named if isinstance(each, str)]
+    if groups or (tools is not None and not functions):
+        settings["tools"] = groups
     opening = _opening(folder, given, settings)._replace(
         session_id=session_id,
         questions=questions or (_Answering(answer) if answer is not None else Unattended()),
@@ -135,20 +146,49 @@ async def open_session(
 async def turn_events(session: Session, prompt: str) -> AsyncGenerator[Event, None]:
     """Send a prompt and give the events of its turn as they happen, `TurnEnded` last. Match on `event.fact`.
 
-    Closing the iterator early interrupts the turn. Raises `PromptRefused` if the prompt was not sent.
+    Closing the iterator early interrupts the turn. Raises `PromptRefused` if the prompt was not sent, and what `answer`
+    raised.
     """
+    if not isinstance(session, _ScriptSession):
+        raise TypeError("turn_events needs a session of open_session.")
+    if session.gives_events:
+        raise PromptRefused(STILL_RUNNING)
+    session.gives_events = True
     events = session.events()
     turn = asyncio.create_task(session.submit(prompt))
     turn.add_done_callback(lambda _: events.put(None))
     try:
         async for event in events:
             yield event
+            session.raise_failure()
         await turn
     finally:
         if not turn.done():
             session.interrupt()
-            await asyncio.wait({turn})
+            await asyncio.gather(turn, return_exceptions=True)
         session.leave(events)
+        session.gives_events = False
+
+
+class _ScriptSession(Session):
+    """A session whose questions a script answers."""
+
+    def __init__(self, environment: Environment, opening: Opening) -> None:
+        super().__init__(environment, opening)
+        self._questions = environment.questions
+        self.gives_events = False
+        """Whether `turn_events` runs."""
+
+    async def submit(self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False) -> Outcome:
+        outcome = await super().submit(prompt, files=files, steer=steer)
+        self.raise_failure()
+        return outcome
+
+    def raise_failure(self) -> None:
+        """Raise what the callback raised, once."""
+        if isinstance(self._questions, _Answering) and (failure := self._questions.failure) is not None:
+            self._questions.failure = None
+            raise failure
 
 
 @asynccontextmanager
@@ -156,15 +196,12 @@ async def _opened(opening: SessionOpening, tools: Sequence[Callable[..., Any]]) 
     with opening.context.store:
         servers = McpServers(waits_for_start=True)
         environment = environment_of(opening, servers)
-        try:
-            environment.toolsets = [FunctionToolset(list(tools))] if tools else []
-        except (UserError, PydanticUserError) as error:
-            raise SettingsError(f"tools: {one_line(str(error), 300)}") from error
+        environment.toolsets = [_toolset(tools)] if tools else []
         try:
             if opening.session_id:
-                session = await Session.resume(environment, opening.session_id, opening.model)
+                session = await _ScriptSession.resume(environment, opening.session_id, opening.model)
             else:
-                session = await Session.start(environment, opening.model)
+                session = await _ScriptSession.start(environment, opening.model)
             try:
                 yield session
             finally:
@@ -173,16 +210,42 @@ async def _opened(opening: SessionOpening, tools: Sequence[Callable[..., Any]]) 
             await servers.close()
 
 
+def _toolset(functions: Sequence[Callable[..., Any]]) -> FunctionToolset[Any]:
+    """The functions as tools. Raises `SettingsError`."""
+    toolset = FunctionToolset[Any]()
+    for each in functions:
+        name = getattr(each, "__name__", "")
+        if not name.isidentifier():  # a lambda, a partial, or not a function
+            what = name or type(each).__name__
+            raise SettingsError(f"tools: {what} has no name that the model can call. Write a function with `def`.")
+        if name in TOOLS:
+            raise SettingsError(f"tools: {name} is the name of a built-in tool. Rename the function.")
+        if name in toolset.tools:
+            raise SettingsError(f"tools: two functions are named {name}. Rename one.")
+        try:
+            toolset.add_function(each)
+        except (UserError, PydanticUserError, NameError, TypeError) as error:
+            why = one_line(str(error), 200)
+            raise SettingsError(f"tools: the arguments of {name} cannot be described to the model: {why}") from error
+    return toolset
+
+
 class _Answering(Unattended):
     """Lets a callback answer; compactions are always allowed."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__()
         self._answer = answer
+        self.failure: Exception | None = None
+        """What the callback raised last."""
 
     async def _answered(self, question: ApprovalQuestion | ModelQuestion) -> Given:
-        given = self._answer(question)
-        return await given if inspect.isawaitable(given) else given
+        try:
+            given = self._answer(question)
+            return await given if inspect.isawaitable(given) else given
+        except Exception as failure:
+            self.failure = failure
+            return None
 
     async def approve(self, question: ApprovalQuestion) -> Approval:
         given = await self._answered(question)

@@ -2,15 +2,26 @@
 
 import json
 import re
+from collections.abc import Callable
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import co_tui.help
-from co_tui.library import StreamDelta, TurnEnded, open_session, turn_events
-from co_tui.settings import SettingsError
+from co_tui.library import (
+    ApprovalQuestion,
+    ModelQuestion,
+    Outcome,
+    PromptRefused,
+    SettingsError,
+    StreamDelta,
+    TurnEnded,
+    open_session,
+    turn_events,
+)
 from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
@@ -94,10 +105,65 @@ async def test_a_session_is_resumed_by_its_id_and_bad_settings_are_a_sentence(
         await again.submit("What was it?")
     asked = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "user"]
     assert asked == ["Remember the heron", "What was it?"]
-    wrong: dict[str, Any] = {"max_retries": "many", "anwser": None, "tools": [printed, printed]}
+    wrong: dict[str, Any] = {"max_retries": "many", "anwser": None}
     for name, value in wrong.items():
         with pytest.raises(SettingsError, match=name):
             async with open_session(served.cwd, environ=served.environ, **{name: value}):
                 pass
-    async with open_session(served.cwd, environ=served.environ, tools=["files"]) as session:
-        assert session.settings.tools == ("files",)
+
+
+def read_file(path: str) -> str:
+    return path
+
+
+def doubled(number):  # type: ignore[no-untyped-def]
+    return number * 2
+
+
+async def test_functions_that_cannot_be_tools_are_a_sentence_and_groups_are_the_setting(
+    served: CliCommand, provider: Provider
+) -> None:
+    wrong: dict[str, Callable[..., Any]] = {
+        "read_file is the name of a built-in tool": read_file,
+        "two functions are named doubled": doubled,
+        "the arguments of results cannot be described": results,
+        "<lambda> has no name": lambda: 0,
+        "partial has no name": partial(doubled, 2),
+    }
+    for sentence, function in wrong.items():
+        with pytest.raises(SettingsError, match=f"^tools: .*{sentence}"):
+            async with open_session(served.cwd, environ=served.environ, tools=[doubled, function]):
+                pass
+    for given, groups in ((["files"], ("files",)), ([], ()), ([doubled, "files"], ("files",))):
+        async with open_session(served.cwd, environ=served.environ, tools=given) as session:  # type: ignore[arg-type]
+            assert session.settings.tools == groups
+    provider.script = [Reply(text="", tool=("doubled", json.dumps({"number": 4}))), Reply(text="Eight.")]
+    async with open_session(served.cwd, environ=served.environ, tools=[doubled]) as session:
+        assert await session.submit("Double four") is Outcome.DONE and "files" in session.settings.tools
+    assert results(provider) == ["8"]
+
+
+async def test_what_the_callback_raises_reaches_the_script_and_two_iterators_do_not_mix(
+    served: CliCommand, provider: Provider
+) -> None:
+    provider.script = [
+        Reply(text="", tool=NOTE),
+        Reply(text="", tool=ASK),
+        Reply(text="Undecided."),
+        Reply(text="Yes."),
+    ]
+
+    def answer(question: ApprovalQuestion | ModelQuestion) -> bool:
+        raise LookupError(type(question).__name__)
+
+    async with open_session(served.cwd, environ=served.environ, answer=answer) as session:
+        with pytest.raises(LookupError, match="ApprovalQuestion"):
+            async for _ in turn_events(session, "Write"):
+                with pytest.raises(PromptRefused, match="another turn_events of this session is running"):
+                    await anext(turn_events(session, "At the same time"))
+        assert not session.state.pending and not (served.cwd / "notes.txt").exists()
+        with pytest.raises(LookupError, match="ModelQuestion"):
+            await session.submit("Ask")
+        assert "declined to answer" in results(provider)[-1]
+        facts = [event.fact async for event in turn_events(session, "Still there?")]
+        assert isinstance(facts[-1], TurnEnded) and facts[-1].outcome == "done"
