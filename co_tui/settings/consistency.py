@@ -7,9 +7,11 @@ from typing import Final
 from co_tui.settings.all_settings import Settings
 from co_tui.settings.permission_rules import (
     EFFECTS,
+    LISTING,
     MCP,
     NO_EFFECT,
     OTHER_NAMES,
+    READ,
     RULED_TOOLS,
     Rule,
     RuleInForce,
@@ -109,7 +111,7 @@ def _tool_in(text: str) -> str:
     if text.startswith(MCP):
         return MCP
     word = found[0] if (found := re.match(r"[A-Za-z]+(?!\w)", text)) else ""
-    tool = OTHER_NAMES.get(word, word)
+    tool = READ if word in LISTING else OTHER_NAMES.get(word, word)
     return tool if tool in RULED_TOOLS | NO_EFFECT else ""
 
 

@@ -24,13 +24,16 @@ MCP: Final = "mcp__"
 SHOWN_CHARS: Final = 300
 """Of a rule, in a question or a note."""
 OTHER_NAMES: Final = {
-    "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "Grep": READ, "Glob": READ, "LS": READ,
-    "NotebookRead": READ, "Task": AGENT, "KillBash": "KillShell",
+    "Write": EDIT, "MultiEdit": EDIT, "NotebookEdit": EDIT, "NotebookRead": READ, "Task": AGENT,
+    "KillBash": "KillShell",
 }  # fmt: skip
 """Other programs' names for the same tools."""
+LISTING: Final = frozenset(("LS", "Grep", "Glob"))
+"""Tools that list and search. A rule without a pattern is about that tool alone, one with a path about reading there."""
 RULED_TOOLS: Final = frozenset(
-    (BASH, EDIT, READ, WEB_FETCH, WEB_SEARCH, AGENT, SKILL, "TodoWrite", "BashOutput", "KillShell", "AskUserQuestion")
-)
+    (BASH, EDIT, READ, *LISTING, WEB_FETCH, WEB_SEARCH, AGENT, SKILL, "TodoWrite", "BashOutput", "KillShell",
+     "AskUserQuestion")
+)  # fmt: skip
 """Tools that rules can be about."""
 NO_EFFECT: Final = frozenset(
     ("SlashCommand", "ExitPlanMode", "EnterPlanMode", "EnterWorktree", "ExitWorktree", "PowerShell", "LSP", "Monitor",
@@ -102,6 +105,7 @@ def parse_rule(text: str) -> Rule:
     pattern = (found["pattern"] or "").strip()
     if pattern in ("*", "**", ":*"):
         return Rule(tool)
+    tool = READ if pattern and tool in LISTING else tool
     if pattern and tool in _PATTERNS and not re.fullmatch(_PATTERNS[tool], pattern):
         raise ValueError(text)
     return Rule(tool, _path_pattern(pattern) if tool in (READ, EDIT) else pattern)

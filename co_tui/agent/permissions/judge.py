@@ -35,6 +35,7 @@ from co_tui.record import Record
 from co_tui.settings.permission_rules import (
     BASH,
     EDIT,
+    LISTING,
     MCP,
     READ,
     Effect,
@@ -110,7 +111,7 @@ class Judge(Record):
         if tool in CHANGING_TOOLS:
             return _changes(changed_paths(tool, arguments), rules)
         if tool in READING_TOOLS:
-            return _read(str(arguments.get("path") or "."), rules)
+            return _read(tool, str(arguments.get("path") or "."), rules)
         if tool == PRESENT_PLAN:
             return Verdict("ask")
         if tool == WEB_FETCH:
@@ -162,10 +163,11 @@ def _change(path: str, rules: Rules) -> Verdict:
     return Verdict("ask", new=(path,), rules=(rule,) if rule is not None else ())
 
 
-def _read(path: str, rules: Rules) -> Verdict:
-    if (denied := rules.limits("deny", READ, path)) is not None:
+def _read(tool: str, path: str, rules: Rules) -> Verdict:
+    by_name = _first_by_effect(rules, lambda rule: rule.tool in LISTING and tool in our_names([rule.tool]))
+    if (denied := by_name.get("deny") or rules.limits("deny", READ, path)) is not None:
         return refused_by(denied)
-    asked = rules.limits("ask", READ, path)
+    asked = by_name.get("ask") or rules.limits("ask", READ, path)
     return asked_by(asked, (path,)) if asked is not None else RUN
 
 
