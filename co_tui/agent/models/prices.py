@@ -10,6 +10,7 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.agent.models.catalogue import runs_locally
 from co_tui.agent.models.known_models import assumed, maker_model, recorded
+from co_tui.agent.web.page_address import AddressRefused, read_address
 from co_tui.events.model_names import served
 
 
@@ -18,6 +19,16 @@ def is_published(address: str) -> bool:
     from genai_prices.data_snapshot import get_snapshot
 
     return any(re.match(provider.api_pattern, address) for provider in get_snapshot().providers)
+
+
+def is_own_server(address: str) -> bool:
+    """Whether an address is on this machine or a private network: what a server there costs is not known."""
+    try:
+        found = read_address(address)
+    except AddressRefused:
+        return False
+    is_local_name = "." not in found.host or found.host.endswith((".local", ".internal", ".lan", ".home.arpa"))
+    return found.is_private or (is_local_name and not found.ip)
 
 
 class Pricing(Enum):
@@ -36,7 +47,8 @@ def pricing_of(model: str, address: str) -> Pricing:
     if not served(model) or is_published(address):
         listed = recorded(model).input_price is not None or assumed(model).input_price is not None
         return Pricing.PUBLISHED if listed else Pricing.UNKNOWN
-    return Pricing.ASSUMED if assumed(model).input_price is not None else Pricing.UNKNOWN
+    is_assumed = assumed(model).input_price is not None and not is_own_server(address)
+    return Pricing.ASSUMED if is_assumed else Pricing.UNKNOWN
 
 
 def price_of(response: ModelResponse) -> float | None:
@@ -54,9 +66,11 @@ def _listed_price(response: ModelResponse) -> float | None:
 
 
 def assumed_price(response: ModelResponse, model: str) -> float | None:
-    """The price at the maker of the model that was asked for, for a reply of another server; None if not known."""
-    is_elsewhere = response.provider_name == "openai" and not is_published(response.provider_url or "")
-    name = maker_model(model) if is_elsewhere else ""
+    """The price at the maker of the model that was asked for, for a reply of another provider's server; None if not
+    known."""
+    address = response.provider_url or ""
+    is_elsewhere = response.provider_name == "openai" and not is_published(address)
+    name = maker_model(model) if is_elsewhere and not is_own_server(address) else ""
     if not name:
         return None
     maker, _, own = name.partition(":")

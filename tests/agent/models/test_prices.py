@@ -10,8 +10,9 @@ import pytest
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.usage import RequestUsage
 
+from co_tui.agent.models import prices
 from co_tui.agent.models.open_model import ModelConfig, open_model
-from co_tui.agent.models.prices import Pricing, assumed_price, is_published, price_of, pricing_of
+from co_tui.agent.models.prices import Pricing, assumed_price, is_own_server, is_published, price_of, pricing_of
 from co_tui.events import SessionError
 from co_tui.session.slash.applying import apply_setting
 from co_tui.session.slash.reports_commands import limit_note, session_cost
@@ -32,11 +33,14 @@ async def test_a_server_of_ones_own_has_not_the_window_of_the_model_it_is_named_
     await model_handle.close()
 
 
-async def test_its_window_and_price_are_assumed_from_the_catalogue(home: Path, provider: Provider) -> None:
+async def test_its_window_is_assumed_from_the_catalogue_and_its_price_only_if_others_run_it(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     provider.model_id, provider.window = "openai/gpt-5", None
     environment = served_environment(home, provider, max_session_cost=5.0)
     async with talking(home, provider, environment=environment) as session:
         await session.switcher.switch_model("openai-chat:openai/gpt-5")
+        monkeypatch.setattr(prices, "is_own_server", lambda address: False)
         await session.submit("hi")
         await session.submit("and now?")
         state, usage = session.state, session.state.usage
@@ -51,6 +55,10 @@ async def test_its_window_and_price_are_assumed_from_the_catalogue(home: Path, p
         assert limited.endswith("openai/gpt-5 is assumed from the catalogue, for session limits only")
         (warned,) = [each.fact.what for each in state.timeline if isinstance(each.fact, SessionError)]
         assert warned.startswith("max_session_cost counts openai-chat:openai/gpt-5 by an assumption")
+        monkeypatch.setattr(prices, "is_own_server", is_own_server)
+        await session.submit("and on this machine?")
+        assert session.state.assumed_cost == state.assumed_cost
+        assert session.state.usage is not None and session.state.usage.limit_source == "catalogue"
 
 
 async def test_a_name_that_no_maker_has_means_nothing(home: Path, provider: Provider) -> None:
@@ -67,6 +75,9 @@ async def test_a_name_that_no_maker_has_means_nothing(home: Path, provider: Prov
         ("openai-chat:gpt-4o", "https://api.openai.com/v1", Pricing.PUBLISHED),
         ("openai-chat:gpt-4o", "https://proxy.example/v1", Pricing.ASSUMED),
         ("openai-chat:anthropic/claude-sonnet-4-5", "https://proxy.example/v1", Pricing.ASSUMED),
+        ("openai-chat:gpt-4o", "http://localhost:4000/v1", Pricing.UNKNOWN),
+        ("openai-chat:gpt-4o", "http://192.168.0.7:8000/v1", Pricing.UNKNOWN),
+        ("openai-chat:gpt-4o", "http://gpu.local:8000/v1", Pricing.UNKNOWN),
         ("openai-chat:qwen3:8b", "https://proxy.example/v1", Pricing.UNKNOWN),
         ("embedded", "", Pricing.FREE),
     ],
@@ -83,9 +94,10 @@ def test_a_providers_own_replies_have_a_price() -> None:
         )
 
     assert price_of(reply("openai", "https://api.openai.com/v1")) == pytest.approx(0.0026)
-    elsewhere = reply("openai", "http://localhost:11434/v1")
+    elsewhere = reply("openai", "https://proxy.example/v1")
     assert price_of(elsewhere) is None and assumed_price(elsewhere, "openai-chat:gpt-4o") == pytest.approx(0.0026)
     assert assumed_price(reply("openai", "https://api.openai.com/v1"), "openai-chat:gpt-4o") is None, "it is known"
+    assert assumed_price(reply("openai", "http://127.0.0.1:4000/v1"), "openai-chat:gpt-4o") is None, "it runs here"
     assert is_published("https://api.anthropic.com") and not is_published("http://192.168.0.7:8000/v1")
 
 
