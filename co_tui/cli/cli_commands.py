@@ -1,7 +1,6 @@
 """The table of commands of the command line, with their options."""
 
 import argparse
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -39,10 +38,9 @@ def _minutes(text: str) -> int:
 
 
 def _rules(text: str) -> list[str]:
-    """Permission rules, separated by commas or spaces, except inside of brackets."""
-    from co_tui.settings.permission_rules import FORMS, parse_rule
+    from co_tui.settings.permission_rules import FORMS, parse_rule, split_rules
 
-    rules = re.findall(r"(?:\([^)]*\)?|[^\s,(])+", shell_text(text))
+    rules = split_rules(shell_text(text))
     for rule in rules:
         try:
             parse_rule(rule)

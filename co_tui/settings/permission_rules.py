@@ -29,7 +29,7 @@ OTHER_NAMES: Final = {
 }  # fmt: skip
 """Other programs' names for the same tools."""
 LISTING: Final = frozenset(("LS", "Grep", "Glob"))
-"""Tools that list and search. A rule without a pattern is about that tool alone, one with a path about reading there."""
+"""Tools that list and search. A rule without a path is about that tool alone, one with a path about reading there."""
 RULED_TOOLS: Final = frozenset(
     (BASH, EDIT, READ, *LISTING, WEB_FETCH, WEB_SEARCH, AGENT, SKILL, "TodoWrite", "BashOutput", "KillShell",
      "AskUserQuestion")
@@ -109,6 +109,11 @@ def parse_rule(text: str) -> Rule:
     if pattern and tool in _PATTERNS and not re.fullmatch(_PATTERNS[tool], pattern):
         raise ValueError(text)
     return Rule(tool, _path_pattern(pattern) if tool in (READ, EDIT) else pattern)
+
+
+def split_rules(text: str) -> list[str]:
+    """Rules in a line, separated by commas or spaces, except inside of brackets."""
+    return re.findall(r"(?:\([^)]*\)?|[^\s,(])+", text)
 
 
 def _path_pattern(pattern: str) -> str:

@@ -13,31 +13,44 @@ from co_tui.settings.hook_entries import hooks_as_table
 from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import SOURCE_SEPARATOR, Loaded
 from co_tui.settings.mcp_servers import McpServer
-from co_tui.settings.permission_rules import FORMS, Effect, RuleInForce, as_table, read_permissions, rule_for
+from co_tui.settings.permission_rules import (
+    EFFECTS,
+    FORMS,
+    Effect,
+    Rule,
+    RuleInForce,
+    as_table,
+    read_permissions,
+    rule_for,
+    split_rules,
+)
 from co_tui.settings.policies.policy_files import read_policy
 from co_tui.settings.rules import ByWindow, SettingsError, quoted, table_in
 
 KEY_PREFIX: Final = "keys."
 """Prefix of an action whose key is set by itself."""
+RULES_PREFIX: Final = "permissions."
+"""Prefix of `allow`, `ask` and `deny`, to which rules are added."""
+HOW_TO_ADD: Final = 'To add a rule: permissions.allow "Bash(git log:*)", or permissions.ask, or permissions.deny.'
 DEFAULT: Final = "default"
 """The value that restores the default."""
 
 
 def setting_of(key: str) -> str:
     """The setting a name belongs to; `keys.compact` is part of `keys`."""
-    return "keys" if key.startswith(KEY_PREFIX) else key
+    return key.partition(".")[0] if key.startswith((KEY_PREFIX, RULES_PREFIX)) else key
 
 
 def setting_label(key: str) -> str:
     """The name of a setting, or of one action's key, for people."""
     if key.startswith(KEY_PREFIX):
         return f"Key for {one_line(key.removeprefix(KEY_PREFIX), 40)}"
-    return about(key).label
+    return about(setting_of(key)).label
 
 
 def resets(key: str, value: str) -> bool:
-    """Whether the value means the default, so that the key is removed; `write` resets the key of one action."""
-    return value == DEFAULT and not key.startswith(KEY_PREFIX)
+    """Whether the value means the default, so that the key is removed; `write` resets a part of a setting."""
+    return value == DEFAULT and setting_of(key) == key
 
 
 def write(key: str, value: str, paths: Paths, current: Settings | None = None) -> object:
@@ -47,7 +60,12 @@ def write(key: str, value: str, paths: Paths, current: Settings | None = None) -
     """
     if key.startswith(KEY_PREFIX):
         return _write_key(key.removeprefix(KEY_PREFIX), value, paths)
-    kept = check(key, value)
+    if key.startswith(RULES_PREFIX):
+        return _write_rules(key.removeprefix(RULES_PREFIX), value, paths)
+    try:
+        kept = check(key, value)
+    except SettingsError as error:
+        raise SettingsError(f"{error} {HOW_TO_ADD}" if key == "permissions" else str(error)) from None
     if key == "permissions" and isinstance(kept, tuple):
         _require_rules(kept)
     if current is not None and (wrong := contradictions(current.but(**{key: kept}))):
@@ -80,14 +98,33 @@ def _write_key(action: str, key: str, paths: Paths) -> object:
     return kept.get(action, DEFAULT) or NO_KEY
 
 
+def _write_rules(name: str, value: str, paths: Paths) -> object:
+    """Add rules, or remove all with that effect; returns those that the user's file has then."""
+    effect = next((each for each in EFFECTS if each == name), None)
+    if effect is None:
+        raise SettingsError(f"permissions has no {quoted(name)}. {HOW_TO_ADD}")
+    if value == DEFAULT:
+        table = {each: texts for each, texts in _own_permissions(paths).items() if each != effect}
+        _put("permissions", table, read_permissions(table), paths.config_file)
+    elif rules := [RuleInForce(effect, _rule(effect, text)) for text in split_rules(value)]:
+        add_permissions(rules, paths)
+    else:
+        raise SettingsError(_not_a_rule(value))
+    return tuple(each for each in read_permissions(_own_permissions(paths)) if each.effect == effect)
+
+
 def add_permission(effect: Effect, text: str, paths: Paths) -> RuleInForce:
     """Add a permission rule to the user's file. Raises `SettingsError`."""
-    try:
-        rule = RuleInForce(effect, rule_for(effect, text))
-    except ValueError:
-        raise SettingsError(_not_a_rule(text)) from None
+    rule = RuleInForce(effect, _rule(effect, text))
     add_permissions([rule], paths)
     return rule
+
+
+def _rule(effect: Effect, text: str) -> Rule:
+    try:
+        return rule_for(effect, text)
+    except ValueError:
+        raise SettingsError(_not_a_rule(text)) from None
 
 
 def _require_rules(rules: Sequence[RuleInForce]) -> None:

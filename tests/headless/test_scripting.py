@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from co_tui.headless.scripting.prompt_lines import read_prompt
 from co_tui.headless.scripting.result_lines import ResultLines
 from co_tui.session.turns.turn import Outcome
 from tests.support.command import CliCommand
+from tests.support.foreign_programs import PICTURE
 from tests.support.loaded import LoadedProcess
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -139,6 +141,12 @@ def test_bad_input_is_one_sentence(
     refused = served("run", *arguments, stdin=stdin)
     assert refused.code == 2 and sentence in refused.err and not provider.requests
     assert len([line for line in refused.err.splitlines() if line]) == 1
+
+
+def test_a_prompt_may_be_an_image_alone() -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}}
+    prompt = read_prompt(prompt_line([image, image]).encode())
+    assert (prompt.text, len(prompt.files)) == ("[image 1] [image 2]", 2)
 
 
 def test_a_signal_ends_a_conversation_that_waits_for_its_next_prompt(served: CliCommand, provider: Provider) -> None:

@@ -238,6 +238,19 @@ def test_what_only_its_user_can_change_is_left_to_the_user(paths: Paths, text: s
     assert paths.config_file.read_text() == text
 
 
+def test_rules_are_added_by_their_effect_without_json(paths: Paths) -> None:
+    before = '[permissions]\ndeny = ["Read(.env)"]\n'
+    more = (("permissions.deny", "Bash(curl:*), WebFetch"), ("permissions.allow", "Bash(git log:*)"))
+    after = parsed(rewritten(paths, before, *more), paths.config_file)["permissions"]
+    assert after == {"deny": ["Read(.env)", "Bash(curl:*)", "WebFetch"], "allow": ["Bash(git log:*)"]}
+    write("permissions.deny", "default", paths)
+    wrong = {"permissions": "Edit", "permissions.denny": "Edit", "permissions.ask": "Nope(x)"}
+    for key, value in wrong.items():
+        with pytest.raises(SettingsError, match=r"permissions\.allow|is not a rule"):
+            write(key, value, paths)
+    assert parsed(paths.config_file.read_text(), paths.config_file)["permissions"] == {"allow": ["Bash(git log:*)"]}
+
+
 def test_a_bad_value_is_not_written(paths: Paths) -> None:
     for key, value in (("context_window", "x"), ("policy", "nope"), ("nope", "1")):
         with pytest.raises(SettingsError):

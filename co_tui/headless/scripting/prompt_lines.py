@@ -83,6 +83,7 @@ def read_prompt(line: bytes) -> GivenPrompt:
         raise BadLine(f"its content is neither text nor a list of blocks. Write {FORM}.")
     files = tuple(_images(blocks))
     text = "\n\n".join(_text(each) for each in blocks if each.get("type") != "image").strip()
+    text = text or " ".join(f"[image {number}]" for number, _ in enumerate(files, 1))  # as the app marks a pasted one
     if not text:
         raise BadLine("its prompt is empty.")
     if len(files) > MOST_FILES:
