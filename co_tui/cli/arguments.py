@@ -13,6 +13,8 @@ from co_tui.nearest import nearest
 
 PROGRAM: Final = "co-tui"
 _NAMES: Final = tuple(row.name for row in COMMANDS)
+AS_CLAUDE: Final = ("--output-format", "--input-format")
+"""Options that mean `run` as the first word: Claude Code's SDK starts its program with them."""
 COMMAND_COLUMNS = 16
 """Width of the column of command names, indentation included."""
 
@@ -41,6 +43,8 @@ class _Parser(argparse.ArgumentParser):
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     """Parse the command line; mistakes exit the process with a sentence."""
+    if arguments and arguments[0] in AS_CLAUDE:
+        arguments = ["run", *arguments]
     parser, commands = _parser(_named_commands(arguments))
     arguments = _with_host_folder(arguments, commands)
     _check_names(parser, commands, arguments)
@@ -49,9 +53,21 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         parser.error(f"--host opens the app or is used with `run`, not with `{options.command}`")
     if getattr(options, "private", False):
         _check_private(parser, options)
-    if options.command == "run" and options.resume is not None:
-        parser.error("--resume before `run` opens the app; use `co-tui run --resume ID`")
+    if options.command == "run":
+        _check_run(parser, options)
     return options
+
+
+def _check_run(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
+    """Also set the mode that is given by its name in Claude Code."""
+    if options.resume is not None:
+        parser.error("--resume before `run` opens the app; use `co-tui run --resume ID`")
+    if options.permission_mode == "bypassPermissions":
+        options.yes = not options.read_only
+    elif options.permission_mode is not None:
+        from co_tui.settings.hook_entries import mode_of
+
+        options.mode = mode_of(options.permission_mode)
 
 
 def _named_commands(arguments: Sequence[str]) -> Collection[str]:

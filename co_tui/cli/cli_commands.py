@@ -14,6 +14,7 @@ PROGRAMS = (
     *("copilot-cli", "cline", "kimi", "goose", "aider", "qwen-code"),
 )
 """Programs whose sessions `import --from` finds in their default folders."""
+CLAUDE_MODES = ("default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions")
 MOST = 1_000_000_000
 """The largest number an option takes."""
 
@@ -157,6 +158,14 @@ _SCRIPTED = (
     ),
     _option("--disallowed-tools", "--disallowedTools", dest="deny_rules", help="deny these", **_RULES),
     _option("--append-system-prompt", default="", metavar="TEXT", help="add TEXT to the model's instructions"),
+    _option("--system-prompt", default="", metavar="TEXT", help="replace co-tui's instructions of the model by TEXT"),
+    _option("--agent", default="", metavar="NAME", help="let the agent of this name answer, as /agent does"),
+    _option("--permission-mode", choices=CLAUDE_MODES, help="the mode, by its name in Claude Code"),
+    _option(
+        "--permission-prompt-tool",
+        choices=("stdio",),
+        help="ask the script that writes stream-json for approvals",
+    ),
     OneOf(
         (
             _JSON,

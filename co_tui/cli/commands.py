@@ -80,12 +80,16 @@ def _run(call: CommandCall) -> int:
         say(hint)
         return WRONG_USAGE
     opening = _session_opening(row, call)._replace(
-        take_over=options.take_over, more_instructions=options.append_system_prompt
+        take_over=options.take_over,
+        more_instructions=options.append_system_prompt,
+        own_instructions=options.system_prompt,
     )
     from co_tui.headless.run_command import RunOptions, run
 
     output = "log" if options.json else options.output_format
-    code = run(opening, prompt, RunOptions(output, yes=options.yes, read_only=options.read_only), files)
+    asks_script = options.permission_prompt_tool is not None
+    run_options = RunOptions(output, options.yes, options.read_only, options.agent, asks_script)
+    code = run(opening, prompt, run_options, files)
     if code == DONE and not context.private:
         from co_tui.session.clean_up import clean_up_now
 
@@ -103,6 +107,8 @@ class WrongUsage(Exception):
 def _check_formats(options: "Options") -> None:
     """Raises `WrongUsage` for formats that do not go together."""
     if options.input_format == "text":
+        if options.permission_prompt_tool is not None:
+            raise WrongUsage("--permission-prompt-tool stdio needs --input-format stream-json.")
         return
     if options.json or options.output_format != "stream-json":
         raise WrongUsage("--input-format stream-json needs --output-format stream-json.")

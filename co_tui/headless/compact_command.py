@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from co_tui.events import Event
 from co_tui.headless.open_session import SessionOpening, in_session
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, say
-from co_tui.headless.printing import PrintedPiece, as_json
+from co_tui.headless.printing import Output, PrintedPiece, as_json
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 
@@ -13,7 +13,7 @@ from co_tui.session.session import Session
 def compact(opening: SessionOpening, *, focus: str, deep: bool, json: bool) -> int:
     """Returns the exit code; the outcome is reported in a sentence, or as events."""
 
-    async def work(session: Session) -> int:
+    async def work(session: Session, _: Output) -> int:
         try:
             done = await session.compact(focus, deep=deep)
         except CompactionRefused as refused:

@@ -13,7 +13,7 @@ from co_tui.agent.models.catalogue import choose
 from co_tui.agent.models.open_model import ModelHandle, config_for, open_model
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, CommandContext, say
-from co_tui.headless.printing import Show, print_events
+from co_tui.headless.printing import Output, Show, print_events
 from co_tui.headless.stopping import on_stop
 from co_tui.session.approvals.questions import Questions, Unattended
 from co_tui.session.compaction import telemetry
@@ -47,6 +47,8 @@ class SessionOpening(NamedTuple):
     """Whether to take a session from another machine that did not close it."""
     more_instructions: str = ""
     """Added to the instructions of the model."""
+    own_instructions: str = ""
+    """In place of co-tui's instructions of the model."""
 
 
 def launch_of(opening: SessionOpening) -> Launch:
@@ -66,8 +68,8 @@ def launch_of(opening: SessionOpening) -> Launch:
     )
 
 
-Work = Callable[[Session], Awaitable[int]]
-"""What a command does with its session; returns the exit code."""
+Work = Callable[[Session, Output], Awaitable[int]]
+"""What a command does with its session, and prints besides its events; returns the exit code."""
 
 
 def in_session(
@@ -107,11 +109,12 @@ async def _in_session(
 
 async def _run_work(session: Session, listener: Listener, work: Work, show: Show, reason: str, stop: "_Stop") -> int:
     stop.session = session
-    printing = asyncio.create_task(print_events(listener, show, stop.stop_work))
+    output = Output()
+    printing = asyncio.create_task(print_events(listener, show, output, stop.stop_work))
     code = DONE
     try:
         if not stop.asked:
-            code = await work(session)
+            code = await work(session, output)
     finally:
         await session.close("interrupted" if stop.asked else reason)
         read = await stop.wait_with_grace(printing)
@@ -212,6 +215,7 @@ def environment_of(opening: SessionOpening, servers: McpServers) -> Environment:
         works_in_folder=opening.works_in_folder,
         read_only=opening.read_only,
         more_instructions=opening.more_instructions,
+        own_instructions=opening.own_instructions,
         mcp_servers=servers,
         keeps_mode=context.loaded.origins["mode"].source not in ABOVE_RESUMED,
     )

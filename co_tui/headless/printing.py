@@ -36,9 +36,10 @@ def note(text: str) -> PrintedPiece:
     return PrintedPiece(message_line(text), data=False)
 
 
-async def print_events(listener: Listener, show: Show, output_lost: Callable[[], None]) -> OutputLost | None:
+async def print_events(
+    listener: Listener, show: Show, output: "Output", output_lost: Callable[[], None]
+) -> OutputLost | None:
     """Print until the session closes; returns why the output was lost, if it was. `output_lost` hears of it at once."""
-    output = _OutputThread()
     lost: OutputLost | None = None
     async for event in listener:
         for piece in show(event):
@@ -49,10 +50,12 @@ async def print_events(listener: Listener, show: Show, output_lost: Callable[[],
                     if piece.data:
                         lost = OutputLost(error)
                         output_lost()
+    with contextlib.suppress(OSError):
+        await output.write(PrintedPiece(""))  # after all that did not wait
     return lost
 
 
-class _OutputThread:
+class Output:
     """Writes in a daemon thread, which does not delay the end of the process.
 
     It writes to the file itself: the stream's own buffer has a lock, which a thread that is stuck would never return.
@@ -72,6 +75,12 @@ class _OutputThread:
         written: asyncio.Future[None] = self._loop.create_future()
         self._pieces.put((piece, written))
         await written
+
+    def put(self, piece: PrintedPiece) -> None:
+        """Write it without waiting; whether it is lost shows with the next event."""
+        written: asyncio.Future[None] = self._loop.create_future()
+        written.add_done_callback(lambda done: done.exception())
+        self._pieces.put((piece, written))
 
     def _work(self) -> None:
         while True:

@@ -25,21 +25,24 @@ from co_tui.events import (
     StreamReset,
     ToolActivity,
 )
-from co_tui.events.facts.agents import UNATTENDED
+from co_tui.events.facts.agents import MAIN_AGENT, UNATTENDED
 from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, tool_label
 from co_tui.events.tool_wording import call_summary, plan_progress, result_summary
 from co_tui.events.wording import counted
 from co_tui.headless.open_session import SessionOpening, in_session, launch_of
 from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, CommandContext, put, put_last_json, say
-from co_tui.headless.printing import PrintedPiece, Show, as_json, note
+from co_tui.headless.printing import Output, PrintedPiece, Show, as_json, note
+from co_tui.headless.scripting.control import Control
 from co_tui.headless.scripting.prompt_lines import FORM, BadLine, GivenPrompt, PromptLines
 from co_tui.headless.scripting.result_lines import ResultLines
+from co_tui.headless.scripting.script_questions import ScriptQuestions
 from co_tui.headless.slash_host import SlashHost
 from co_tui.inert import inert, one_line
 from co_tui.session.approvals.questions import ASKED_AGAIN, Unattended
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NamedFile
 from co_tui.session.hooks.session_hooks import PromptRefused
+from co_tui.session.runtime.transfers import TransferRefused
 from co_tui.session.session import Session
 from co_tui.session.slash.command_host import CommandFailed, NoSession, WrongArguments
 from co_tui.session.slash.find_command import UnknownPrompt
@@ -68,6 +71,10 @@ class RunOptions(NamedTuple):
     """The `--output-format`, or `log` for the events as they are logged."""
     yes: bool = False
     read_only: bool = False
+    agent: str = ""
+    """Who answers, if not the one that did so far."""
+    asks_script: bool = False
+    """Whether the script that writes the prompts is asked for approvals."""
 
     @property
     def prints_results(self) -> bool:
@@ -83,13 +90,15 @@ def run(opening: SessionOpening, prompt: str, options: RunOptions, files: Sequen
         without = command.run_without_session()
         if without is not None:
             return without
-    questions = Unattended(yes=options.yes, read_only=options.read_only)
+    control = Control()
+    may = {"yes": options.yes, "read_only": options.read_only}
+    questions = ScriptQuestions(control, opening.cwd, **may) if options.asks_script else Unattended(**may)
     opening = opening._replace(questions=questions, works_in_folder=True, read_only=options.read_only)
     if not opening.session_id:
         opening = opening._replace(model=_chosen(opening.context, opening.environ))
-    work = _Run(opening, GivenPrompt(prompt, files) if prompt else None, options)
+    work = _Run(opening, GivenPrompt(prompt, files) if prompt else None, options, control)
     code = in_session(opening, work, work.show, "run", work.stop_waiting)
-    if work.lines is not None and work.lines.is_owed:
+    if work.lines is not None and work.lines.is_owed and code != DONE:
         put_last_json(work.lines.result(_OUTCOMES.get(code, Outcome.FAILED)))
     return _reported(code, work.started if options.output == "text" else (), questions.unanswered)
 
@@ -97,12 +106,15 @@ def run(opening: SessionOpening, prompt: str, options: RunOptions, files: Sequen
 class _Run:
     """Answers prompts in a session, one after another."""
 
-    def __init__(self, opening: SessionOpening, prompt: GivenPrompt | None, options: RunOptions) -> None:
+    def __init__(
+        self, opening: SessionOpening, prompt: GivenPrompt | None, options: RunOptions, control: Control
+    ) -> None:
         self._opening = opening
         self._prompt = prompt
         self._options = options
         self._prompts: PromptLines | None = None
         """Those of standard input."""
+        self._control = control
         self._is_stopped = False
         self.started: list[str] = []
         """The session, if it is new and kept."""
@@ -116,7 +128,8 @@ class _Run:
         if self._prompts is not None:
             self._prompts.stop()
 
-    async def __call__(self, session: Session) -> int:
+    async def __call__(self, session: Session, output: Output) -> int:
+        self._control.use(session, output)
         if self.lines is not None:
             self.lines.use(session)
         for sentence in filter(None, (session.restore_note, session.mode_refused)):
@@ -124,6 +137,12 @@ class _Run:
         if session.mode_refused and not session.at_home:
             return FAILED
         await _report_approvals(session)
+        if (agent := self._options.agent) and agent != (session.state.speaker or MAIN_AGENT):
+            try:
+                await session.hand_to(agent)
+            except TransferRefused as refused:
+                say(str(refused))
+                return WRONG_USAGE
         code = await self._all(session)
         await session.settle(SETTLE_S)
         return code
@@ -135,17 +154,26 @@ class _Run:
         codes: list[int] = []
         try:
             if not self._is_stopped:
-                self._prompts = PromptLines(sys.stdin.buffer)
+                self._prompts = PromptLines(sys.stdin.buffer, self._control)
                 async for prompt in self._prompts:
-                    codes.append(await self._one(session, prompt))
+                    codes.append(await self._stoppable(session, prompt))
         except BadLine as bad:
             return self._refuse(session, str(bad))
+        finally:
+            await self._control.settle()
         if self._is_stopped:
             return INTERRUPTED
-        if not codes:
+        if not codes and not self._control.is_used:
             say(f"Standard input has no prompt. Write {FORM}.")
             return WRONG_USAGE
         return next((code for code in codes if code), DONE)
+
+    async def _stoppable(self, session: Session, prompt: GivenPrompt) -> int:
+        """The exit code of one prompt; one that the script itself stopped did not fail."""
+        self._control.is_answering = True
+        code = await self._one(session, prompt)
+        self._control.is_answering = False
+        return DONE if code == INTERRUPTED and not self._is_stopped else code
 
     def _refuse(self, session: Session, why: str) -> int:
         """Answer a prompt that is not one; returns the exit code."""

@@ -72,6 +72,8 @@ class Environment:
     """Whether these tools only read."""
     more_instructions: str = ""
     """What the user adds to the instructions of this run."""
+    own_instructions: str = ""
+    """What the user gives in place of ours."""
     wrap_folder: "WrapFolder | None" = None
     """Puts something else between these tools and the folder, such as an editor's unsaved texts."""
     first_backoff_s: float = FIRST_BACKOFF_S

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from co_tui.late_pattern import late_pattern
-from co_tui.settings.rules import ASK, EDITS, PartRefused, Rule, quoted, table_in
+from co_tui.settings.rules import ASK, AUTO, EDITS, PLAN, PartRefused, Rule, quoted, table_in
 
 PRE_COMPACT: Final = "preCompact"
 SESSION_START: Final = "sessionStart"
@@ -81,6 +81,11 @@ def capitalised(event: str) -> str:
 def permission_mode(mode: str) -> str:
     """A mode's name in Claude Code."""
     return {ASK: "default", EDITS: "acceptEdits"}.get(mode, mode)
+
+
+def mode_of(name: str) -> str | None:
+    """The mode that Claude Code calls by this name; None if there is none."""
+    return {"default": ASK, "dontAsk": ASK, "acceptEdits": EDITS, PLAN: PLAN, AUTO: AUTO}.get(name)
 
 
 def hooks_as_table(hooks: HookTable) -> dict[str, tuple[object, ...]]:

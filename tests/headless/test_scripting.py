@@ -1,17 +1,25 @@
 """`co-tui run` under scripts that were written for Claude Code: its options, and the lines it reads and prints."""
 
+import asyncio
 import json
 import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from co_tui.headless.scripting.prompt_lines import read_prompt
+from co_tui.cli.arguments import parse
+from co_tui.headless.printing import Output
+from co_tui.headless.scripting.control import Control
+from co_tui.headless.scripting.prompt_lines import GivenPrompt, read_line
 from co_tui.headless.scripting.result_lines import ResultLines
+from co_tui.headless.scripting.script_questions import ScriptQuestions
+from co_tui.session.approvals.questions import Approval, ApprovalQuestion, ModelQuestion
+from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.command import CliCommand
 from tests.support.foreign_programs import PICTURE
@@ -22,6 +30,8 @@ from tests.support.waiting import PATIENCE_S, wait_until
 STREAM = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
 LIST = ("list_directory", json.dumps({"path": "."}))
 WRITE = ("write_file", json.dumps({"path": "a.txt", "content": "one\n"}))
+BIRDS = {"question": "Which bird?", "header": "Bird", "options": [{"label": "heron"}, {"label": "crane"}]}
+ASK = ("ask_user_question", json.dumps({"questions": [BIRDS]}))
 NO_IMAGE = {"type": "base64", "media_type": "image/png", "data": "aGVsbG8="}
 
 
@@ -37,18 +47,38 @@ def prompt_line(content: object) -> str:
 
 
 class Conversation:
-    """A script that writes a prompt, and reads lines until its result."""
+    """A script that writes a prompt, and reads lines until its result. It answers what the run asks."""
+
+    answers: Iterator[dict[str, Any]] = iter(())
 
     def __init__(self, writing: int, reading: int) -> None:
         self._writing, self._reading = open(writing, "w", encoding="utf-8"), open(reading, encoding="utf-8")
 
     def say(self, content: object) -> list[dict[str, Any]]:
-        self._writing.write(prompt_line(content))
+        self.write(prompt_line(content))
+        return self.read("result")
+
+    def write(self, line: str) -> None:
+        self._writing.write(line)
         self._writing.flush()
-        lines = [json.loads(self._reading.readline())]
-        while lines[-1]["type"] != "result":
+
+    def read(self, kind: str) -> list[dict[str, Any]]:
+        """The lines up to the first of a type."""
+        lines: list[dict[str, Any]] = []
+        while not lines or lines[-1]["type"] != kind:
             lines.append(json.loads(self._reading.readline()))
+            if lines[-1]["type"] == "control_request":
+                answer = {"subtype": "success", "request_id": lines[-1]["request_id"], "response": next(self.answers)}
+                self.write(json.dumps({"type": "control_response", "response": answer}) + "\n")
         return lines
+
+    def ask(self, subtype: str, **given: object) -> dict[str, Any]:
+        """The answer to a request, whatever comes before it."""
+        request = {"subtype": subtype, **given}
+        self.write(json.dumps({"type": "control_request", "request_id": "7", "request": request}) + "\n")
+        response = self.read("control_response")[-1]["response"]
+        assert response.pop("request_id") == "7"
+        return dict(response)
 
     def end(self) -> str:
         self._writing.close()
@@ -94,6 +124,61 @@ def test_a_conversation_of_five_turns_in_one_process(served: CliCommand, provide
     assert asked == [f"Question {n}" for n in range(1, 6)]
 
 
+def test_a_script_controls_its_run_and_answers_its_questions(served: CliCommand, provider: Provider) -> None:
+    provider.script = [Reply(text="", tool=WRITE), Reply(text="No."), Reply(text="", tool=WRITE), Reply(text="Yes.")]
+    provider.script += [Reply(text="", tool=ASK), Reply(text="A heron."), Reply(text="Half of it", open_end=True)]
+    provider.script += [Reply(text="And on.")]
+    with conversation(served, "--permission-prompt-tool", "stdio") as script:
+        known = script.ask("initialize", hooks=None)
+        assert known["subtype"] == "success" and {"name", "description", "argumentHint"} == {
+            *known["response"]["commands"][0]
+        }
+        question = {"questions": [{"question": "Which bird?"}], "answers": {"Which bird?": "heron"}}
+        script.answers = iter(
+            [
+                {"behavior": "deny", "message": "Not today."},
+                {"behavior": "allow"},
+                {"behavior": "allow", "updatedInput": question},
+            ]
+        )
+        assert script.say("Write")[-1]["permission_denials"][0]["tool_name"] == "Write"
+        assert not (served.cwd / "a.txt").exists()
+        asked = next(line["request"] for line in script.say("Write") if line["type"] == "control_request")
+        assert (asked["subtype"], asked["tool_name"], asked["input"]["content"]) == ("can_use_tool", "Write", "one\n")
+        assert (served.cwd / "a.txt").read_text() == "one\n"
+        script.say("Ask")
+        assert '{"Bird":["heron"]}' in [each["content"] for each in provider.requests[-1]["messages"]]
+        script.write(prompt_line("Long"))
+        wait_until(lambda: len(provider.requests) == 7)
+        assert script.ask("interrupt") == {"subtype": "success", "response": {}}
+        assert script.read("result")[-1]["result"] == "Half of it "
+        assert script.ask("set_permission_mode", mode="acceptEdits")["subtype"] == "success"
+        assert script.ask("set_model", model="nope:x")["error"].startswith("Unknown model")
+        assert script.ask("rewind_files")["error"].startswith("rewind_files is not supported. Use one of initialize,")
+        assert script.say("Go on")[-1]["result"] == "And on. "
+
+
+async def test_requests_that_would_be_dropped_are_refused_and_questions_to_a_script_that_left_too() -> None:
+    printed: list[Any] = []
+    control = Control()
+    control.use(
+        cast("Session", SimpleNamespace()),
+        cast("Output", SimpleNamespace(put=lambda piece: printed.append(piece.text))),
+    )
+    control.take({"type": "keep_alive"})
+    guard = {"subtype": "initialize", "hooks": {"PreToolUse": [{"matcher": None, "hookCallbackIds": ["hook_0"]}]}}
+    control.take({"type": "control_request", "request_id": "1", "request": guard})
+    await control.settle()
+    (refused,) = map(json.loads, printed)
+    assert refused["response"]["subtype"] == "error" and "Hooks of a script" in refused["response"]["error"]
+    questions = ScriptQuestions(control, Path("/nowhere"))
+    asking = asyncio.create_task(questions.approve(ApprovalQuestion(tool="write_file", arguments={}, what="")))
+    await asyncio.sleep(0)
+    control.end()
+    assert (await asking) == Approval(approved=False, by="script", reason="The script closed standard input.")
+    assert (await questions.ask(ModelQuestion(question="Which?"))).declined
+
+
 def test_one_result_with_what_was_denied_and_a_limit_on_replies(served: CliCommand, provider: Provider) -> None:
     provider.script = [Reply(text="", tool=WRITE), Reply(text="I may not.")]
     denied = served("run", "-p", "Write", "--output-format", "json", "--disallowedTools", "Edit,Bash(git push:*)")
@@ -108,12 +193,14 @@ def test_one_result_with_what_was_denied_and_a_limit_on_replies(served: CliComma
     provider.script = [Reply(text="", tool=LIST), Reply(text="", tool=LIST)]
     asked = len(provider.requests)
     stopped = served(
-        *("run", "-p", "List", "--output-format", "json", "--max-turns", "1", "--append-system-prompt", "Be a heron.")
+        *("run", "-p", "List", "--output-format", "json", "--max-turns", "1"),
+        *("--append-system-prompt", "Be a heron.", "--system-prompt", "You are a bird."),
     )
     (result,) = stopped.objects
     assert (stopped.code, result["subtype"], result["is_error"]) == (1, "error_max_turns", True)
     assert result["num_turns"] == 1 and len(provider.requests) == asked + 1
-    assert "Be a heron." in json.dumps(provider.requests[-1]["messages"][0])
+    instructions = provider.requests[-1]["messages"][0]["content"]
+    assert instructions.startswith("You are a bird.") and "Be a heron." in instructions
     provider.script = [Reply(text="", tool=WRITE), Reply(text="No.")]
     unanswered = served("run", "-p", "Write", "--output-format", "json")
     (result,) = unanswered.objects
@@ -129,7 +216,7 @@ def test_one_result_with_what_was_denied_and_a_limit_on_replies(served: CliComma
         ((*STREAM, "-p", "Hi"), "", "prompts come from standard input"),
         (STREAM, "", "Standard input has no prompt."),
         (STREAM, "\nhello\n", "Line 2 of standard input: it is not JSON."),
-        (STREAM, '{"type": "assistant"}', "Line 1 of standard input: it is not a prompt."),
+        (STREAM, '{"type": "user"}', "Line 1 of standard input: it is not a prompt."),
         (STREAM, prompt_line([{"type": "audio"}]), "blocks of type text and image"),
         (("-p", "Hi", "--allowed-tools", "Bash(git"), "", "Bash(git"),
         (("-p", "Hi", "--max-turns", "0"), "", "is not a whole number"),
@@ -143,10 +230,16 @@ def test_bad_input_is_one_sentence(
     assert len([line for line in refused.err.splitlines() if line]) == 1
 
 
+def test_the_sdk_starts_its_program_without_run_and_names_modes_as_claude_code_does() -> None:
+    options = parse(["--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits"])
+    assert (options.command, options.mode, options.yes) == ("run", "edits", False)
+    assert parse(["run", "-p", "Hi", "--permission-mode", "bypassPermissions"]).yes
+
+
 def test_a_prompt_may_be_an_image_alone() -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}}
-    prompt = read_prompt(prompt_line([image, image]).encode())
-    assert (prompt.text, len(prompt.files)) == ("[image 1] [image 2]", 2)
+    prompt = read_line(prompt_line([image, image]).encode())
+    assert isinstance(prompt, GivenPrompt) and (prompt.text, len(prompt.files)) == ("[image 1] [image 2]", 2)
 
 
 def test_a_signal_ends_a_conversation_that_waits_for_its_next_prompt(served: CliCommand, provider: Provider) -> None:
@@ -161,11 +254,13 @@ def test_a_signal_ends_a_conversation_that_waits_for_its_next_prompt(served: Cli
 
 def test_each_line_has_its_result_also_one_that_is_not_a_prompt(served: CliCommand, provider: Provider) -> None:
     unread = prompt_line([{"type": "text", "text": "See"}, {"type": "image", "source": NO_IMAGE}])
-    lines = [prompt_line("One"), prompt_line("/nope"), prompt_line("Two"), unread]
+    unknown = '{"type": "weather"}\n'
+    lines = [prompt_line("One"), prompt_line("/nope"), unknown, prompt_line("Two"), unread]
     ran = served("run", *STREAM, stdin="".join(lines))
     results = [line for line in ran.objects if line["type"] == "result"]
     assert [line["is_error"] for line in results] == [False, True, False, True]
-    assert "Unknown command /nope" in results[1]["result"] and "Line 4" in results[3]["errors"][0]
+    assert "Unknown command /nope" in results[1]["result"] and "Line 5" in results[3]["errors"][0]
+    assert "Line 3 of standard input: messages of type 'weather' are not known. Ignored." in ran.err
     assert (ran.code, len(provider.requests)) == (2, 2)
 
 

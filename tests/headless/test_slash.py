@@ -308,3 +308,7 @@ def test_the_conversation_is_handed_to_another_agent(talked: Here, provider: Pro
         "main"
     ]
     assert ["You review." in json.dumps(each["messages"][0]) for each in provider.requests] == [True, False]
+    wrong = talked("run", "-p", "A new one", "--agent", "nobody")
+    assert wrong.code == 2 and wrong.err.startswith("co-tui: Unknown agent 'nobody'. Use one of reviewer.\n")
+    assert talked("run", "-p", "A new one", "--agent", "reviewer").code == 0
+    assert "You review." in json.dumps(provider.requests[-1]["messages"][0])

@@ -87,7 +87,7 @@ def message_blocks(message: Json, cwd: Path) -> Iterator[dict[str, Any]]:
                 answer = {"type": "tool_result", "tool_use_id": part.get("tool_call_id", ""), "content": text}
                 yield {**answer, "is_error": True} if failed else answer
             case "thinking":
-                yield {"type": "thinking", "thinking": text}
+                yield {"type": "thinking", "thinking": text, "signature": part.get("signature") or ""}
             case _:
                 yield {"type": "text", "text": text}
 

@@ -108,13 +108,13 @@ class ToolParts:
 
     def instructions(self, model: str, settings: Settings, works: WorkingTools | None) -> str:
         """The instructions, then date, platform and board as the session started: the same in each of its requests."""
-        more = self._environment.more_instructions
+        more, own = self._environment.more_instructions, self._environment.own_instructions
         if model == EMBEDDED:
-            return "\n\n".join(filter(None, (EMBEDDED_INSTRUCTIONS, more)))
+            return "\n\n".join(filter(None, (own or EMBEDDED_INSTRUCTIONS, more)))
         state = self._recorder.state
         where = surroundings_text(state.began_in) if works else ""
         board = state.board.note if state.board else ""
-        return "\n\n".join(filter(None, (self._instructions(settings, works), where, board, more)))
+        return "\n\n".join(filter(None, (own or self._instructions(settings, works), where, board, more)))
 
     def _instructions(self, settings: Settings, works: WorkingTools | None) -> str:
         if not works:
