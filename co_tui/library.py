@@ -42,6 +42,7 @@ from co_tui.inert import one_line
 from co_tui.open_store import open_store
 from co_tui.paths import locate
 from co_tui.session.approvals.questions import (
+    BY_SCRIPT,
     Approval,
     ApprovalQuestion,
     ModelAnswer,
@@ -92,8 +93,6 @@ __all__ = [
     "turn_events",
 ]
 
-BY_SCRIPT: Final = "script"
-"""Who decided, in the log."""
 Given: TypeAlias = bool | str | Sequence[str] | Approval | ModelAnswer | None
 Answer: TypeAlias = Callable[[ApprovalQuestion | ModelQuestion], Given | Awaitable[Given]]
 """Answers a question: for an approval true, false, the reason of a refusal, or an `Approval`; for a question of the
@@ -259,8 +258,7 @@ class _Answering(Unattended):
         if isinstance(given, ModelAnswer):
             return given
         if isinstance(given, str):
-            chosen = (given,) if given in question.options else ()
-            return ModelAnswer(selected=chosen, text="" if chosen else given)
+            return question.answered(given)
         if isinstance(given, Sequence):
             return ModelAnswer(selected=tuple(map(str, given)))
         return ModelAnswer(declined=True, reason="The script gave no answer.")

@@ -172,7 +172,15 @@ async def test_requests_that_would_be_dropped_are_refused_and_questions_to_a_scr
     (refused,) = map(json.loads, printed)
     assert refused["response"]["subtype"] == "error" and "Hooks of a script" in refused["response"]["error"]
     questions = ScriptQuestions(control, Path("/nowhere"))
-    asking = asyncio.create_task(questions.approve(ApprovalQuestion(tool="write_file", arguments={}, what="")))
+    question = ApprovalQuestion(tool="write_file", arguments={"path": "a"}, what="")
+    asking = asyncio.create_task(questions.approve(question))
+    await asyncio.sleep(0)
+    changed = {"behavior": "allow", "updatedInput": {"path": "b"}}
+    number = json.loads(printed[-1])["request_id"]
+    answer = {"subtype": "success", "request_id": number, "response": changed}
+    control.take({"type": "control_response", "response": answer})
+    assert "changed the input" in (await asking).reason
+    asking = asyncio.create_task(questions.approve(question))
     await asyncio.sleep(0)
     control.end()
     assert (await asking) == Approval(approved=False, by="script", reason="The script closed standard input.")

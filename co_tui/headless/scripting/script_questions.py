@@ -1,16 +1,22 @@
 """Questions of a run that the script answers which drives it: `--permission-prompt-tool stdio`."""
 
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from co_tui.events import Json
 from co_tui.headless.scripting.control import Control, RequestRefused
-from co_tui.session.approvals.questions import Approval, ApprovalQuestion, ModelAnswer, ModelQuestion, Unattended
+from co_tui.session.approvals.questions import (
+    BY_SCRIPT,
+    Approval,
+    ApprovalQuestion,
+    ModelAnswer,
+    ModelQuestion,
+    Unattended,
+)
 from co_tui.session.hooks.tool_forms import claude_name, given_input
 
 CAN_USE: Final = "can_use_tool"
 ASK_TOOL: Final = "ask_user_question"
-BY_SCRIPT: Final = "script"
-"""Who decided, in the log."""
 
 
 class ScriptQuestions(Unattended):
@@ -25,17 +31,10 @@ class ScriptQuestions(Unattended):
         if self._yes or self._read_only:
             return await super().approve(question)
         given = given_input(question.tool, question.arguments, self._folder)
+        more = {"agent_id": question.agent} if question.agent else {}
+        more["decision_reason"] = question.danger or question.reason
         try:
-            answer = await self._control.ask(
-                CAN_USE,
-                tool_name=claude_name(question.tool),
-                input=given,
-                tool_use_id=question.call_id,
-                permission_suggestions=[],
-                blocked_path=None,
-                decision_reason=question.danger or question.reason,
-                **({"agent_id": question.agent} if question.agent else {}),
-            )
+            answer = await self._can_use(question.tool, given, tool_use_id=question.call_id, **more)
         except RequestRefused as refused:
             return Approval(approved=False, by=BY_SCRIPT, reason=str(refused))
         if answer.get("behavior") != "allow":
@@ -53,18 +52,15 @@ class ScriptQuestions(Unattended):
         options = [{"label": label, "description": about} for label, about in labels]
         asked = {"question": question.question, "header": "", "options": options, "multiSelect": question.multiple}
         try:
-            answer = await self._control.ask(
-                CAN_USE,
-                tool_name=claude_name(ASK_TOOL),
-                input={"questions": [asked]},
-                tool_use_id="",
-                permission_suggestions=[],
-                blocked_path=None,
-            )
+            answer = await self._can_use(ASK_TOOL, {"questions": [asked]}, tool_use_id="")
         except RequestRefused as refused:
             return ModelAnswer(declined=True, reason=str(refused))
         match answer:
             case {"behavior": "allow", "updatedInput": {"answers": {question.question: str(text)}}} if text:
-                chosen = (text,) if text in question.options else ()
-                return ModelAnswer(selected=chosen, text="" if chosen else text)
+                return question.answered(text)
         return ModelAnswer(declined=True, reason=str(answer.get("message") or ""))
+
+    async def _can_use(self, tool: str, given: Json, **more: Any) -> Json:
+        """What the script answers about a call. Raises `RequestRefused`."""
+        fixed = {"permission_suggestions": [], "blocked_path": None}
+        return await self._control.ask(CAN_USE, tool_name=claude_name(tool), input=given, **fixed, **more)

@@ -101,6 +101,11 @@ class ModelQuestion(Record):
     """Whether several options may be chosen."""
     agent: str = ""
 
+    def answered(self, text: str) -> "ModelAnswer":
+        """The answer that is an option, or the user's own words."""
+        is_option = text in self.options
+        return ModelAnswer(selected=(text,) if is_option else (), text="" if is_option else text)
+
 
 class ModelAnswer(Record):
     """Options or the user's own words; without either, `declined` is true."""
@@ -131,6 +136,8 @@ class Questions(Protocol):
 ASKED_AGAIN = "Allowed on another machine or in an earlier version, so it asks once more: {}."
 USER = "user"
 """Who decided if it was the user."""
+BY_SCRIPT = "script"
+"""Who decided if it was a script."""
 READ_ONLY = "This run is read-only (--read-only)."
 NOT_APPROVED = "No one can approve this in this run. The user can allow it with --yes."
 PLAN_NOT_ACCEPTED = "No one can accept the plan in this run. Stop here; the plan itself is your answer."
