@@ -62,5 +62,5 @@ class ScriptQuestions(Unattended):
 
     async def _can_use(self, tool: str, given: Json, **more: Any) -> Json:
         """What the script answers about a call. Raises `RequestRefused`."""
-        fixed = {"permission_suggestions": [], "blocked_path": None}
+        fixed: dict[str, Any] = {"permission_suggestions": [], "blocked_path": None}
         return await self._control.ask(CAN_USE, tool_name=claude_name(tool), input=given, **fixed, **more)
