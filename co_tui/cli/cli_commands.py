@@ -184,8 +184,9 @@ _SCRIPTED = (
         help="read one prompt, or prompts as JSON lines until standard input ends",
     ),
     _flag("--verbose", argparse.SUPPRESS),
+    _option("--setting-sources", help=argparse.SUPPRESS),
 )
-"""Options of `run` that scripts for Claude Code use; `--verbose` changes nothing."""
+"""Options of `run` that scripts for Claude Code use; the last two change nothing."""
 
 COMMANDS: Final = (
     CliCommand(

@@ -87,6 +87,8 @@ def _run(call: CommandCall) -> int:
     from co_tui.headless.run_command import RunOptions, run
 
     output = "log" if options.json else options.output_format
+    if options.setting_sources is not None:
+        say("--setting-sources has no effect: `co-tui trust` decides which settings of a project count.")
     asks_script = options.permission_prompt_tool is not None
     run_options = RunOptions(output, options.yes, options.read_only, options.agent, asks_script)
     code = run(opening, prompt, run_options, files)

@@ -125,6 +125,7 @@ class _Run:
 
     def stop_waiting(self) -> None:
         self._is_stopped = True
+        self._control.stop()
         if self._prompts is not None:
             self._prompts.stop()
 

@@ -239,7 +239,8 @@ def test_bad_input_is_one_sentence(
 
 
 def test_the_sdk_starts_its_program_without_run_and_names_modes_as_claude_code_does() -> None:
-    options = parse(["--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits"])
+    given = ["--verbose", "--permission-mode", "acceptEdits", "--setting-sources=user,project"]
+    options = parse(["--output-format", "stream-json", *given])
     assert (options.command, options.mode, options.yes) == ("run", "edits", False)
     assert parse(["run", "-p", "Hi", "--permission-mode", "bypassPermissions"]).yes
 

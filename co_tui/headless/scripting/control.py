@@ -7,17 +7,13 @@ from typing import Any, Final
 from uuid import uuid4
 
 from co_tui.actions import COMMANDS
-from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events import Json, TurnEnded
 from co_tui.headless.output import json_line, say
 from co_tui.headless.printing import Output, PrintedPiece
 from co_tui.inert import one_line
-from co_tui.session.approvals.modes import ModeRefused
-from co_tui.session.runtime.runtime_switcher import WindowTooSmall
 from co_tui.session.session import Session
 from co_tui.session.state.context_report import context_report
 from co_tui.settings.hook_entries import mode_of
-from co_tui.store.store_errors import StoreError
 
 GONE: Final = "The script closed standard input."
 
@@ -72,7 +68,12 @@ class Control:
 
     async def settle(self) -> None:
         """Wait for the answers to all requests so far."""
-        await asyncio.gather(*self._handling)
+        await asyncio.gather(*self._handling, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Answer no request any more."""
+        for task in self._handling:
+            task.cancel()
 
     async def ask(self, kind: str, **given: Any) -> Json:
         """What the script answers to a request. Raises `RequestRefused`."""
@@ -103,8 +104,8 @@ class Control:
             if (handle := _REQUESTS.get(kind)) is None:
                 raise RequestRefused(f"{one_line(kind, 40)} is not supported. Use one of {', '.join(_REQUESTS)}.")
             answer["response"] = await handle(self, self._session, request)
-        except (RequestRefused, ModeRefused, ModelUnusable, WindowTooSmall, StoreError) as refused:
-            answer |= {"subtype": "error", "error": str(refused)}
+        except Exception as error:  # the script waits for an answer in any case
+            answer |= {"subtype": "error", "error": str(error) or type(error).__name__}
         self._put(type="control_response", response=answer)
 
     async def _initialize(self, session: Session, request: Json) -> Json:
