@@ -11,6 +11,8 @@ from co_tui.events.images import image_type
 from co_tui.inert import one_line
 from co_tui.late_pattern import late_pattern
 
+ONLY_FILES: Final = "See the attached files."
+"""Sent for a prompt without words."""
 MOST_FILES: Final = 20
 SNIFFED_BYTES: Final = 8_192
 NAME_CHARS: Final = 200

@@ -248,7 +248,7 @@ def test_the_sdk_starts_its_program_without_run_and_names_modes_as_claude_code_d
 def test_a_prompt_may_be_an_image_alone() -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}}
     prompt = read_line(prompt_line([image, image]).encode())
-    assert isinstance(prompt, GivenPrompt) and (prompt.text, len(prompt.files)) == ("[image 1] [image 2]", 2)
+    assert isinstance(prompt, GivenPrompt) and (prompt.text, len(prompt.files)) == ("See the attached files.", 2)
 
 
 def test_a_signal_ends_a_conversation_that_waits_for_its_next_prompt(served: CliCommand, provider: Provider) -> None:

@@ -18,14 +18,12 @@ from acp.schema import (
 
 from co_tui.inert import one_line
 from co_tui.session.attachments import AttachmentRefused
-from co_tui.session.file_references import MOST_FILES, NamedFile, name_of
+from co_tui.session.file_references import MOST_FILES, ONLY_FILES, NamedFile, name_of
 
 Block: TypeAlias = (
     TextContentBlock | ImageContentBlock | AudioContentBlock | ResourceContentBlock | EmbeddedResourceContentBlock
 )
 NAME_CHARS: Final = 200
-ONLY_FILES: Final = "See the attached files."
-"""Sent for a prompt without words."""
 
 
 class Prompt(NamedTuple):

@@ -14,7 +14,7 @@ from co_tui.events import Json
 from co_tui.events.images import image_type
 from co_tui.headless.output import say
 from co_tui.inert import one_line
-from co_tui.session.file_references import MOST_FILES, NamedFile
+from co_tui.session.file_references import MOST_FILES, ONLY_FILES, NamedFile
 
 MOST_LINE_BYTES: Final = 64_000_000
 CONTROL: Final = frozenset(("control_request", "control_response", "control_cancel_request", "keep_alive"))
@@ -128,12 +128,11 @@ def _prompt(content: object) -> GivenPrompt:
         raise BadLine(f"its content is neither text nor a list of blocks. Write {FORM}.")
     files = tuple(_images(blocks))
     text = "\n\n".join(_text(each) for each in blocks if each.get("type") != "image").strip()
-    text = text or " ".join(f"[image {number}]" for number, _ in enumerate(files, 1))  # as the app marks a pasted one
-    if not text:
+    if not text and not files:
         raise BadLine("its prompt is empty.")
     if len(files) > MOST_FILES:
         raise BadLine(f"a prompt takes {MOST_FILES} images at most.")
-    return GivenPrompt(text, files)
+    return GivenPrompt(text or ONLY_FILES, files)
 
 
 def _text(block: dict[str, Any]) -> str:
