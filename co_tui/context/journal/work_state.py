@@ -29,6 +29,7 @@ _PATH_CHARS: Final = 240
 _INDENT: Final = "    "
 PLAN: Final = "Plan: "
 FILES_CHANGED: Final = "Files changed: "
+NEW_FILES: Final = "New files: "
 DONE: Final = "Done: "
 STILL_FAILING: Final = "Still failing: "
 GIVEN_UP: Final = "Failed, not tried again: "
@@ -40,9 +41,9 @@ _MISSING: Final = re.compile(r"(?:No module named|Cannot find module|No package|
 _SLIP: Final = re.compile(
     r"(?:\S*/)?(?:ba|z|da)?sh: .*(?:syntax error|unexpected|unterminated)|(?:SyntaxError|IndentationError)\b", re.I
 )
-_BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", DONE: "; ", FILES_READ: ", "}
+_BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", NEW_FILES: ", ", DONE: "; ", FILES_READ: ", "}
 """Sections on one line, and what is between their names."""
-_WEIGHTS: Final = {PLAN: 4, FILES_CHANGED: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
+_WEIGHTS: Final = {PLAN: 4, FILES_CHANGED: 6, NEW_FILES: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
 """How many blocks of a section are chosen for one of another."""
 _FIRST_TURN: Final = {GIVEN_UP: 2, LAST_GOOD: 3, FILES_READ: 4}
 _HEADING_TOKENS: Final = 8
@@ -167,7 +168,8 @@ class WorkState:
         """The state in lines, within the budget; `conclusions` are all there are, in order."""
         sections = {
             PLAN: [[step] for step in self._plan[:MOST_PLANNED]],
-            FILES_CHANGED: [[_counted(path, *of)] for path, of in self._files()],
+            FILES_CHANGED: self._files(is_new=False),
+            NEW_FILES: self._files(is_new=True),
             DONE: [[_counted(head, times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
             STILL_FAILING: [_failing_lines(each) for each in self._worst(is_over=False)],
             CONCLUDED: [[f"{CONCLUDED}{each}"] for each in _telling(conclusions)],
@@ -178,10 +180,9 @@ class WorkState:
         chosen = _fitting(sections, budget_tokens)
         return "\n".join(line for kind, blocks in chosen.items() for line in _lines(kind, blocks, len(sections[kind])))
 
-    def _files(self) -> list[tuple[str, _Changed]]:
-        """The changed files, newest first, those that were there before the others."""
-        newest = list(reversed(self._changed.items()))
-        return sorted(newest, key=lambda each: each[1].is_new)
+    def _files(self, *, is_new: bool) -> list[list[str]]:
+        """The changed files that were there before, or the others, newest first."""
+        return [[_counted(path, *of[:3])] for path, of in reversed(self._changed.items()) if of.is_new == is_new]
 
     def _worst(self, *, is_over: bool) -> list[_Failing]:
         """What fails still or was given up, newest first; what only looked for something comes last. Of those given up
@@ -224,8 +225,8 @@ def _is_same(one: str, other: str) -> bool:
     return one == other and "…" not in one
 
 
-def _counted(name: str, count: int, is_removed: bool = False, is_restored: bool = False, is_new: bool = False) -> str:
-    how = ["removed"] if is_removed else ["as before"] if is_restored else ["new"] if is_new else []
+def _counted(name: str, count: int, is_removed: bool = False, is_restored: bool = False) -> str:
+    how = ["removed"] if is_removed else ["as before"] if is_restored else []
     notes = [*([f"×{count}"] if count > 1 else ()), *how]
     shown = one_line(name, _PATH_CHARS)
     return f"{shown} ({', '.join(notes)})" if notes else shown
