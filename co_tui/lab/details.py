@@ -29,6 +29,8 @@ _DETAIL = re.compile(
 )
 _MARK = re.compile(r"^\s*(?:[-*>•›→$]\s+)*(?:[-+]\s*)?")
 """Marks of a quotation, and of a line removed or added."""
+_BREAK = re.compile(r"\\[ntr](?=[A-Z])")
+"""An escaped break in a text of code: its letter belongs to no name."""
 
 
 AGES: Final = (5, 10, 20, 50, 100, 200)
@@ -125,7 +127,7 @@ class _Text:
 
     def __init__(self, message: ModelMessage) -> None:
         self.message = message
-        self.lines = [_MARK.sub("", line).rstrip() for line in message_text(message).splitlines()]
+        self.lines = [_MARK.sub("", line).rstrip() for line in _BREAK.sub(" ", message_text(message)).splitlines()]
         self._text = "\n".join(self.lines)
         self.details = frozenset(filter(None, _DETAIL.findall(self._text)))
         self._words: list[str] = []

@@ -55,7 +55,7 @@ _INSTRUCTS: Final = late_pattern(
     r"|always)|(?:don[’']t|do not) (?:use|add|change|modify|touch|write|edit|create|run|commit|push|delete|remove"
     r"|put|make|call|forget|do|want|mention|include|mock|skip|assume|guess|install|reformat|refactor|rename|merge"
     r"|rebase|deploy|publish|overwrite|upgrade|translate|comment)|never|always|prefer|avoid|remember)\b"
-    r"|.*(?:[,;:–—]|\b(?:and|but|so|then|please|just))\s+(?:don[’']t|do not|only)\s\w"
+    r"|.*(?:[,;:–—]|\b(?:and|but|so|then|please|just))\s+(?:don[’']t|do not|only(?!\s\w+s\b))\s\w"
     rf"|{_MARKS}(?:use|answer|reply|respond|write|change|edit|touch|modify|commit|push|run|add|create|work|show|ask"
     r"|return|print|read|call|install|import|keep|test|put|log|speak|mend|fix)\b.*\bonly\b",
     re.IGNORECASE,
@@ -67,7 +67,11 @@ _ABOUT_ONESELF: Final = late_pattern(
     r"|must (?:have|be (?:an?|the|some\w*|because|due|wrong)))\b",
     re.IGNORECASE,
 )
-_THINKS: Final = late_pattern(r".*\b(?:i|we) (?:think|guess|believe|wonder|suppose|doubt)\b", re.IGNORECASE)
+_THINKS: Final = late_pattern(
+    r".*\b(?:i|we) (?:(?:can(?:[’']t|not)|don[’']t|do not) (?:remember|recall)"
+    r"|think|guess|believe|wonder|suppose|doubt)\b",
+    re.IGNORECASE,
+)
 _WANTS: Final = late_pattern(
     r".*\b(?:(?:i|we) (?:don[’']t|do not|never|always|only) (?:want|need|use|like|allow)"
     r"|we (?:don[’']t|do not|never|always|only) (?:add|change|commit|push|merge|touch|write|edit|create|run|delete"

@@ -138,9 +138,10 @@ def fitting(words: UserMessages, room_tokens: float, usual_tokens: float = 0) ->
 
 def as_sections(words: UserMessages, extras: Mapping[str, str] | None = None) -> str:
     """Rules and quotes as sections of the replacing message."""
-    blocks = []
-    if words.rules:
-        blocks.append("## Standing rules of the user\n" + "\n".join(f"- {rule}" for rule in words.rules))
+    blocks, quoted = [], "\n".join(words.said)
+    # An order that may be for one task only is in its message, as long as that is quoted.
+    if rules := [rule for rule in words.rules if _STRONG.search(rule) or rule not in quoted]:
+        blocks.append("## Standing rules of the user\n" + "\n".join(f"- {rule}" for rule in rules))
     if words.said or words.unsaid:
         lines = [f"- {text}" for text in words.said]
         if words.unsaid:

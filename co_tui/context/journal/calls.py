@@ -16,6 +16,8 @@ from co_tui.inert import one_line
 from co_tui.shell.programs import Simple, is_file_name, read_command
 
 HEAD_CHARS: Final = 200
+EDIT_CHARS: Final = 400
+"""Of a command that changes a file: what it does to it."""
 _VALUE_CHARS: Final = 80
 _LAST_LINE_CHARS: Final = 80
 _NAME_CHARS: Final = 60
@@ -133,6 +135,7 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
         is_whole = edit_in(values) == []
         outline = written_outline(written) if is_whole else ""
         undoes = "undo" in (*words, *sub.split("_"))
+        changes = tuple(change._replace(is_whole=is_whole and bool(written)) for change in changes)
         scripts = scripts_in((change.path, written) for change in changes[:1] if is_whole and written)
         return Begun(
             head, EDIT if sub else verb, run, (run,), changes=changes, undoes=undoes, outline=outline, scripts=scripts
@@ -196,20 +199,21 @@ def begin_command(command: str) -> Begun:
     ):
         read = tuple(named[:1])
     outline = next((written_outline(simple.document) for simple in line if simple.written and simple.document), "")
+    head = command_head(command, EDIT_CHARS if changes else HEAD_CHARS)
     return Begun(
-        command_head(command), verb or "shell", run, runs, tuple(line), changes, read, looks,
+        head, verb or "shell", run, runs, tuple(line), changes, read, looks,
         outline=outline, scripts=scripts_in((path, simple.document) for simple in line for path in simple.written),
     )  # fmt: skip
 
 
-def command_head(command: str) -> str:
+def command_head(command: str, most_chars: int = HEAD_CHARS) -> str:
     """A command in a line: its first line, and its last if that is another command."""
     lines = [line for line in command.strip().splitlines() if line.strip()] or [""]
     if len(lines) > 1 and lines[0].lstrip().startswith("#"):
         lines = next((lines[at:] for at, line in enumerate(lines) if not line.lstrip().startswith("#")), lines)
-    first = f"$ {one_line(lines[0].strip(), HEAD_CHARS)}"
+    first = f"$ {one_line(lines[0].strip(), most_chars)}"
     if len(lines) == 1:
-        return one_line(first, HEAD_CHARS)
+        return one_line(first, most_chars)
     last = lines[-1].strip()
     is_run = "<<" in lines[0] and re.match(r"(?:cd |\w+=|python|pytest|\./|bash |sh |node |npm |cat |git |ls )", last)
     ending = f" … {one_line(last, _LAST_LINE_CHARS)}" if is_run else " …"

@@ -34,6 +34,7 @@ _NARROWS: Final = frozenset(("-k", "-m", "-t", "--grep", "--filter"))
 _NPX: Final = frozenset(("npx", "bunx", "pnpx", "uvx", "pipx"))
 WRITE: Final = "write"
 """What `cat > file` is called."""
+INSTALLERS: Final = frozenset(("pip", "pip3", "uv", "npm", "pnpm", "yarn", "apt", "apt-get", "cargo", "brew", "gem"))
 MOST_TARGETS: Final = 12
 _TARGET_CHARS: Final = 300
 

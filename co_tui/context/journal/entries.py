@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
+from co_tui.context.journal.command_runs import INSTALLERS
 from co_tui.context.journal.shown_lines import FIRST, ShownLine, indentation, safe
 from co_tui.inert import one_line
 
@@ -52,7 +53,7 @@ class Head(NamedTuple):
     @property
     def line(self) -> str:
         if self.kind is Kind.CALL:
-            again = f" (time {self.time})" if self.time > 1 else ""
+            again = f" (again{f', time {self.time}' if self.time > 2 else ''})" if self.time > 1 else ""
             return f"- {self.text}{again}{f' {CAME} {self.outcome}' if self.outcome else ''}"
         return f"{self.kind}: {self.text}".rstrip()
 
@@ -181,6 +182,9 @@ def _of_a_kind(verb: str, heads: Sequence[Head]) -> str:
     about = " ".join((*named, *([GAP] if len(files) > FILES_OF_A_FOLD else ())))
     if not files and not many:
         about = one_line(_after_verb(heads[0]), FOLDED_CHARS)
+    elif not files and verb in INSTALLERS:
+        words = (word for head in heads for word in _after_verb(head).split() if not word.startswith("-"))
+        about = one_line(" ".join(dict.fromkeys(words)), 2 * FOLDED_CHARS)
     ends = Counter(head.outcome.partition(" (")[0] for head in heads if head.outcome)
     how = "".join(f" ({f'{count} ' if many else ''}{end})" for end, count in ends.items())
     return f"{verb}{many}{f' {about}' if about else ''}{how}"

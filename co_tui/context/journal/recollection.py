@@ -10,7 +10,7 @@ from co_tui.context.indexed_history import EARLIER, is_replacement
 from co_tui.context.journal.choose_lines import Chooser
 from co_tui.context.journal.entries import Entry
 from co_tui.context.journal.shown_lines import bare_lines
-from co_tui.context.journal.sources import Sources, remembered
+from co_tui.context.journal.sources import Sources, remembered, with_neighbours
 from co_tui.context.memory.names import names_in, parts_of
 from co_tui.events.content import prompt_text
 from co_tui.events.stored_messages import REPLACES, SUMMARY
@@ -63,7 +63,7 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
         there.update(dict.fromkeys(names_in(text), 1))
         shown |= bare_lines(text)
     chooser = Chooser(weights, budget_tokens, there, shown)
-    candidates = remembered(sources, weights)
+    candidates = with_neighbours(sources, remembered(sources, weights))
     chooser.choose(candidates)
     return Recollected(tuple(each.entry for each in candidates if each.chosen))
 

@@ -32,12 +32,14 @@ class Change(NamedTuple):
     path: str
     is_removed: bool = False
     is_restored: bool = False
+    is_whole: bool = False
+    """Whether all of it is written, as when it is made."""
     """Whether it is as it was before all edits."""
 
 
 def changes_of(simple: Simple) -> list[Change]:
     """The files that a program changes if it succeeds."""
-    found = [Change(path) for path in simple.written]
+    found = [Change(path, is_whole=True) for path in simple.written]
     program = simple.program
     if program in _CHANGES:
         found += _CHANGES[program](simple)
@@ -103,7 +105,8 @@ def _copied(simple: Simple) -> Iterator[Change]:
     *sources, target = arguments(simple) or [""]
     into_folder = target.endswith("/") or target in (".", "..") or len(sources) > 1
     for source in sources:
-        yield Change(f"{target.rstrip('/')}/{source.rstrip('/').rpartition('/')[2]}" if into_folder else target)
+        made = f"{target.rstrip('/')}/{source.rstrip('/').rpartition('/')[2]}" if into_folder else target
+        yield Change(made, is_whole=True)
 
 
 def _removed(simple: Simple) -> Iterator[Change]:
@@ -138,7 +141,7 @@ def _patch_argument(simple: Simple) -> Iterator[Change]:
 def _downloaded(simple: Simple) -> Iterator[Change]:
     for option, value in zip(simple.words[1:], simple.words[2:], strict=False):
         if option in ("-o", "-O", "--output", "--output-document"):
-            yield Change(value)
+            yield Change(value, is_whole=True)
 
 
 def _opened(simple: Simple) -> Iterator[str]:

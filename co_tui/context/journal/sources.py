@@ -22,6 +22,9 @@ _TELLING: Final = re.compile(r"[^\W\d][\w-]*[._/:@][^\W\d]|[^\W\d_]\d|\d[^\W\d_]
 """Names of a tool's output that are more than a plain word, a number or a date."""
 IN_TEXT: Final = 1_000
 """Calls written in a text come after its lines."""
+LATEST_CALLS: Final = 12
+LATEST_READ: Final = 1.2
+"""What a line of a file counts that one of the latest calls read: it is worked on next."""
 PROMPT_CHARS: Final = 80
 """How much of a prompt marks its place; the user's words are quoted elsewhere."""
 
@@ -118,7 +121,10 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
                 found[head.at] = Candidate(head, lines, sources.weight(head))
         for head in sources.calls(number):
             found.setdefault(head.at, Candidate(head, []))
-    return [found[place] for place in sorted(found)]
+    candidates = [found[place] for place in sorted(found)]
+    for each in [each for each in candidates if each.head.kind is Kind.CALL][-LATEST_CALLS:]:
+        each.weight = LATEST_READ if each.weight < 1 else each.weight
+    return candidates
 
 
 def with_neighbours(sources: Sources, candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -6,7 +6,7 @@ from posixpath import join, normpath
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
-from co_tui.context.journal.command_runs import Run, is_same_path
+from co_tui.context.journal.command_runs import INSTALLERS, Run, is_same_path
 from co_tui.context.journal.conclusions import strength_of
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
 from co_tui.context.journal.shell_files import Change
@@ -29,18 +29,21 @@ _PATH_CHARS: Final = 240
 _INDENT: Final = "    "
 PLAN: Final = "Plan: "
 FILES_CHANGED: Final = "Files changed: "
+NEW_FILES: Final = "New files: "
 DONE: Final = "Done: "
 STILL_FAILING: Final = "Still failing: "
 GIVEN_UP: Final = "Failed, not tried again: "
 CONCLUDED: Final = "Concluded: "
 LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
-_INSTALLS: Final = frozenset(("pip", "pip3", "uv", "npm", "pnpm", "yarn", "apt", "apt-get", "cargo", "brew", "gem"))
 _TO_INSTALL: Final = frozenset(("install", "add", "i"))
 _MISSING: Final = re.compile(r"(?:No module named|Cannot find module|No package|command not found:?)\s+['\"]?([\w-]+)")
-_BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", DONE: "; ", FILES_READ: ", "}
+_SLIP: Final = re.compile(
+    r"(?:\S*/)?(?:ba|z|da)?sh: .*(?:syntax error|unexpected|unterminated)|(?:SyntaxError|IndentationError)\b", re.I
+)
+_BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", NEW_FILES: ", ", DONE: "; ", FILES_READ: ", "}
 """Sections on one line, and what is between their names."""
-_WEIGHTS: Final = {PLAN: 4, FILES_CHANGED: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
+_WEIGHTS: Final = {PLAN: 4, FILES_CHANGED: 6, NEW_FILES: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
 """How many blocks of a section are chosen for one of another."""
 _FIRST_TURN: Final = {GIVEN_UP: 2, LAST_GOOD: 3, FILES_READ: 4}
 _HEADING_TOKENS: Final = 8
@@ -50,6 +53,7 @@ class _Changed(NamedTuple):
     times: int = 0
     is_removed: bool = False
     is_restored: bool = False
+    is_new: bool = False
 
 
 class _Failing(NamedTuple):
@@ -62,6 +66,11 @@ class _Failing(NamedTuple):
     """How many calls had ended before."""
     is_over: bool = False
     """Whether it no longer matters, as far as can be seen: it was given up, or something else helped."""
+
+    @property
+    def is_slip(self) -> bool:
+        """Whether the command itself was written wrongly: nothing is wrong any more once another goes well."""
+        return _SLIP.match(self.ending.error) is not None and self.run.program not in ("python", EDIT)
 
 
 class WorkState:
@@ -86,18 +95,29 @@ class WorkState:
             each._replace(is_over=each.is_over or self._is_over(each, begun, ending))
             for each in self._failing
             if not any(_is_gone(target, removed) for target in each.run.targets)
+            and (ending.outcome or not each.is_slip)
         ]
         for change in changes:
-            before = self._changed.pop(change.path, _Changed())
-            self._changed[change.path] = _Changed(before.times + 1, change.is_removed, change.is_restored)
+            self._change(change)
         if ending.outcome.startswith(FAILED) or ending.outcome == PRINTED_AN_ERROR:
             self._fail(begun, ending)
         elif not ending.outcome:
             self._go_well(begun, changes)
 
+    def _change(self, change: Change) -> None:
+        path = self._known(change.path)
+        before = self._changed.pop(path, None)
+        is_new = before.is_new if before else change.is_whole and not any(_is_of(read, path) for read in self._read)
+        times = before.times + 1 if before else 1
+        self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
+
+    def _known(self, path: str) -> str:
+        """The name under which a file is known: the whole path of one may be the other's, within its folder."""
+        return next((known for known in self._changed if known == path or _is_whole_of(known, path)), path)
+
     def undo(self, paths: Iterable[str]) -> None:
         """The user undid an edit of these files."""
-        for path in paths:
+        for path in map(self._known, paths):
             if (known := self._changed.pop(path, None)) is not None and known.times > 1:
                 self._changed[path] = known._replace(times=known.times - 1)
 
@@ -107,7 +127,7 @@ class WorkState:
             return False
         found_elsewhere = failed.looks and begun.reads
         missing = _MISSING.search(failed.ending.error)
-        is_there_now = missing is not None and begun.verb in _INSTALLS and _installs(begun.head, missing[1])
+        is_there_now = missing is not None and begun.verb in INSTALLERS and _installs(begun.head, missing[1])
         return found_elsewhere or is_there_now or self._calls - failed.at > STALE_CALLS
 
     def restore(self, folder: str, as_before: Iterable[str], changed: Iterable[str]) -> None:
@@ -148,7 +168,8 @@ class WorkState:
         """The state in lines, within the budget; `conclusions` are all there are, in order."""
         sections = {
             PLAN: [[step] for step in self._plan[:MOST_PLANNED]],
-            FILES_CHANGED: [[_counted(path, *of)] for path, of in reversed(self._changed.items())],
+            FILES_CHANGED: self._files(is_new=False),
+            NEW_FILES: self._files(is_new=True),
             DONE: [[_counted(head, times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
             STILL_FAILING: [_failing_lines(each) for each in self._worst(is_over=False)],
             CONCLUDED: [[f"{CONCLUDED}{each}"] for each in _telling(conclusions)],
@@ -159,15 +180,33 @@ class WorkState:
         chosen = _fitting(sections, budget_tokens)
         return "\n".join(line for kind, blocks in chosen.items() for line in _lines(kind, blocks, len(sections[kind])))
 
+    def _files(self, *, is_new: bool) -> list[list[str]]:
+        """The changed files that were there before, or the others, newest first."""
+        return [[_counted(path, *of[:3])] for path, of in reversed(self._changed.items()) if of.is_new == is_new]
+
     def _worst(self, *, is_over: bool) -> list[_Failing]:
-        """What fails still or was given up, newest first; what only looked for something comes last."""
+        """What fails still or was given up, newest first; what only looked for something comes last. Of those given up
+        for one reason, the newest is enough."""
         newest = [each for each in reversed(self._failing) if each.is_over == is_over]
+        if is_over:
+            newest = list({each.ending.error or each.head: each for each in reversed(newest)}.values())[::-1]
         return sorted(newest, key=lambda each: each.looks)[:MOST_FAILING]
 
 
 def _is_gone(target: str, removed: Iterable[str]) -> bool:
     """Whether a call ran on a file that is removed now; a plain word, as in `make build`, is no file."""
     return ("." in target or "/" in target) and any(is_same_path(path, target) for path in removed)
+
+
+def _is_whole_of(one: str, other: str) -> bool:
+    """Whether one of two paths is whole and ends with the other, which names a folder, too."""
+    whole, part = (one, other) if one.startswith("/") else (other, one)
+    return whole.startswith("/") and not part.startswith("/") and "/" in part and is_same_path(whole, part)
+
+
+def _is_of(read: str, path: str) -> bool:
+    """Whether what was read, perhaps with the numbers of its lines, is of a file."""
+    return is_same_path(re.sub(r":\d+-\d+$", "", read), path)
 
 
 def _installs(command: str, missing: str) -> bool:

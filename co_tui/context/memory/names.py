@@ -24,6 +24,7 @@ _HUMP: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _PIECES: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 _JOINT: Final = re.compile(r"[.:@%+#-]+")
 _WINDOWS_PATH: Final = re.compile(r"(?<!\w)[A-Za-z]:\\(?:[^\s\\\"']+\\)*\Z")
+_ESCAPE: Final = re.compile(r"[ntr]|u[0-9a-fA-F]{4}")
 _SENTENCE_END: Final = ".!?:\n"
 
 
@@ -74,10 +75,8 @@ def _runs(text: str) -> Iterator[tuple[str, Kind, _Inner, int]]:
         characters, start = match[1], match.start(1)
         if characters is None or len(characters) > MOST_RUN_CHARS:
             continue
-        if (
-            start and text[start - 1] == "\\" and _is_escape(text, start)
-        ):  # the letter of an escaped line break or tab belongs to no name
-            characters = characters[1:]
+        if start and text[start - 1] == "\\":
+            characters = characters[_escaped(text, start) :]
         name, kind, inner = _read_run(characters)
         if kind is not None:
             yield name, kind, inner, start
@@ -85,9 +84,13 @@ def _runs(text: str) -> Iterator[tuple[str, Kind, _Inner, int]]:
             yield name, Kind.OTHER, inner, start
 
 
-def _is_escape(text: str, start: int) -> bool:
-    """Whether a letter after a backslash is that of an escaped break, not the beginning of a folder or a namespace."""
-    return text[start] in "ntr" and _WINDOWS_PATH.search(text, max(0, start - MOST_CHARS), start) is None
+def _escaped(text: str, start: int) -> int:
+    """How many characters after a backslash are an escaped break or character, not the beginning of a folder or a
+    namespace."""
+    found = _ESCAPE.match(text, start)
+    if found is None or _WINDOWS_PATH.search(text, max(0, start - MOST_CHARS), start) is not None:
+        return 0
+    return len(found[0])
 
 
 @lru_cache(maxsize=4_096)

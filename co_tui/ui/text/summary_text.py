@@ -21,7 +21,9 @@ _HEADING: Final = re.compile(r"[#\[]")
 _ITEM: Final = re.compile(r"- ")
 _STEP: Final = re.compile(r"- (?:\$ |[\w.:-]+\()")
 _SAID: Final = re.compile(r"(?:user|assistant|note): ?")
-_STATE: Final = re.compile(r"(?:Files changed|Done|Still failing|Concluded|Last command that went well|Files read): ")
+_STATE: Final = re.compile(
+    r"(?:Files changed|New files|Done|Still failing|Concluded|Last command that went well|Files read): "
+)
 _ASIDE: Final = re.compile(r" *…$|\(\d+ more ")
 _LABEL: Final = re.compile(r" +(?:also|names): ")
 _OUTCOME: Final = re.compile(r" → (?:failed|printed an error|interrupted)[^→]*$")

@@ -3,7 +3,14 @@
 import pytest
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, TextPart, ToolCallPart, UserPromptPart
 
-from co_tui.context.compact.user_messages import QUOTE_CHARS, clipped, rules_in, user_messages_in
+from co_tui.context.compact.user_messages import (
+    QUOTE_CHARS,
+    UserMessages,
+    as_sections,
+    clipped,
+    rules_in,
+    user_messages_in,
+)
 
 
 def said(*texts: str) -> list[ModelMessage]:
@@ -56,6 +63,8 @@ def test_what_is_to_be_done_from_now_on_is_a_rule(text: str) -> None:
     [
         "i don't understand, does it capture the theme always?",
         "I don't remember the reservation ID right now.",
+        "My apologies, but I can't remember the ID.",
+        "it finds the newline and only displays the first line",
         "```python\nraise ValueError('must be positive')\n```",
         "shop.py:12:4: E712 comparison must be done with is",
         "ValueError: Reference at 'refs/heads/main' does not exist",
@@ -141,3 +150,10 @@ def test_a_question_is_answered_once_and_not_while_a_tool_works() -> None:
     )
     looks = ModelResponse(parts=[TextPart("Is it there?"), ToolCallPart("read", {"path": "a"})])
     assert user_messages_in([looks, *said("stop")]).said == ("stop",)
+
+
+def test_an_order_that_may_be_for_one_task_is_not_repeated_as_a_rule() -> None:
+    words = user_messages_in(said("Fix the footer, don't modify the theme. Never push to main."))
+    text = as_sections(words)
+    assert text.count("modify the theme") == 1 and text.count("Never push to main") == 2
+    assert "- Fix the footer, don't modify the theme." in as_sections(UserMessages(words.rules)), "without the quote"

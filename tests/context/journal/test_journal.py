@@ -85,7 +85,7 @@ def test_a_line_shown_beside_it_is_not_repeated() -> None:
 def test_the_same_command_again_says_which_time_it_is() -> None:
     steps = [*ran("make all", "first_time done so"), *ran("make all", "second_time done so")]
     heads = [line for line in told(*steps).splitlines() if line.startswith("- ")]
-    assert heads == ["- $ make all", "- $ make all (time 2)"]
+    assert heads == ["- $ make all", "- $ make all (again)"]
 
 
 def test_a_listing_is_shown_as_names() -> None:

@@ -61,9 +61,8 @@ def test_a_line_comes_back_under_the_step_it_belongs_to() -> None:
     gone = [prompt("go"), *ran("cat src/prices.py", "def load_prices(table):\n    price_table = read_all(table)")]
     assert recollected(gone, [], [answer("Now price_table again.")]).splitlines() == [
         "- $ cat src/prices.py",
-        "    …",
-        "    price_table = read_all(table)",
-        "    …",
+        "    def load_prices(table):",
+        "        price_table = read_all(table)",
     ]
 
 

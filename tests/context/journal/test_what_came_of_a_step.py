@@ -125,6 +125,17 @@ def test_steps_that_are_folded_name_their_files_and_how_they_ended() -> None:
     assert any("cat ×" in fold and "part_0.py part_1.py …" in fold for fold in folds), folds
 
 
+def test_a_fold_names_what_was_installed() -> None:
+    installs = [message for name in ("pytz", "asgiref") for message in ran(f"pip install -q {name}", NOISE)]
+    talk = [message for n in range(40) for message in ran(f"cat part_{n}.py", f"row_{n} of it\n{NOISE}")]
+    assert "pip ×2 install pytz asgiref" in rewritten(task_for([*installs, *talk]), 300, "").text
+
+
+def test_a_command_that_edits_is_shown_whole_and_once() -> None:
+    edit = f"sed -i 's/{'a' * 120}/{'b' * 120}/' src/shop.py"
+    assert told(*ran(edit, "")) == [f"- $ {edit}"]
+
+
 def test_passages_have_two_lines_or_more() -> None:
     output = "\n".join(f"price_{n} of {n}\nfiller words here" if n % 9 == 0 else "filler words here" for n in range(90))
     lines = told(*ran("make report", output), budget=200)[1:]

@@ -135,6 +135,30 @@ def test_what_failed_is_reported_until_it_runs_well() -> None:
     assert "Still failing" not in record(*failed, *edited, *again).state_text(500, ALL)
 
 
+def test_a_file_has_one_name_and_those_that_are_new_are_apart() -> None:
+    made = [call("bash", command="cat > repro.py << 'EOF'\nprint(1)\nEOF"), result("")]
+    read = [call("bash", command="cat docs/old.md"), result("# Old")]
+    written = [call("bash", command="cat > docs/old.md << 'EOF'\n# New\nEOF"), result("")]
+    edits = [call("bash", command="sed -i s/a/b/ /app/src/shop.py"), result("")] * 2
+    short = [call("bash", command="cd /app && sed -i s/b/c/ src/shop.py"), result("")]
+    other = [call("bash", command="sed -i s/b/c/ shop.py"), result("")]
+    assert record(*made, *read, *written, *edits, *short, *other).state_text(500, ALL).splitlines()[:2] == [
+        "Files changed: shop.py, /app/src/shop.py (×3), docs/old.md",
+        "New files: repro.py",
+    ]
+
+
+def test_a_command_written_wrongly_and_a_reason_given_twice_are_not_reported() -> None:
+    slip = [call("bash", command="echo 'x"), result("bash: -c: line 1: unexpected EOF\n[exit code: 2]")]
+    missing = "ModuleNotFoundError: No module named 'numpy'\n[exit code: 1]"
+    failed = [each for code in "ab" for each in (call("bash", command=f"python {code}.py"), result(missing))]
+    fine = [call("bash", command="pip install numpy"), result("ok")]
+    assert "unexpected EOF" in record(*slip).state_text(500, ALL)
+    state = record(*slip, *failed, *fine).state_text(500, ALL)
+    assert "unexpected EOF" not in state
+    assert "python b.py" in state and "python a.py" not in state
+
+
 def test_conclusions_are_kept_and_announcements_are_not() -> None:
     assert concluded("I see the cause. The cache keeps old names. Let me check the tests:") == (
         "I see the cause. The cache keeps old names."

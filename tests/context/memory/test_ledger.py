@@ -44,7 +44,9 @@ def test_what_a_text_names(text: str, name: str, kind: Kind) -> None:
     assert names_in(text).get(name) is kind
 
 
-@pytest.mark.parametrize("text", ["all plain words here", "The first one.", "12 of 34", "a", "", "—…", "x" * 500])
+@pytest.mark.parametrize(
+    "text", ["all plain words here", "The first one.", "12 of 34", "a", "", "—…", "x" * 500, r"\u6f22\u5b57"]
+)
 def test_what_names_nothing(text: str) -> None:
     assert names_in(text) == {}
 

@@ -18,7 +18,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.indexed_history import EARLIER, is_prompt
-from co_tui.context.journal.entries import GAP
+from co_tui.context.journal.entries import GAP, Kind
 from co_tui.context.journal.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
 from co_tui.context.journal.shown_lines import bare_lines
 from co_tui.context.measure.count import estimate_text
@@ -84,7 +84,8 @@ def texts_of(message: ModelMessage) -> list[str]:
 def passages_in(note: str) -> set[str]:
     """The original lines that a note shows, without marks."""
     lines = note.removeprefix(RECOLLECTED_FROM_EARLIER).splitlines()
-    return bare_lines("\n".join(line for line in lines if line.startswith("  ") and line.strip() != GAP))
+    shown = (line for line in lines if line.startswith(("  ", f"{Kind.SAID}: ")) and not line.endswith(GAP))
+    return bare_lines("\n".join(shown))
 
 
 def balanced(**changes: object) -> Governed:
