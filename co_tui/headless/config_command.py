@@ -43,10 +43,9 @@ def _changed(context: CommandContext, key: str, value: str) -> str:
 
 def _row(key: str, loaded: Loaded) -> tuple[str, str, str]:
     origin, wish = loaded.origins[key], loaded.withheld
-    withheld = (
-        f"; {wish.file} requests {settings.requested_value_text(key, wish.requested[key])} (not trusted)"
-        if wish and key in wish.requested
-        else ""
+    withheld = "".join(
+        f"; {file} requests {settings.requested_value_text(key, value)} (not trusted)"
+        for file, value in (wish.values(key).items() if wish else ())
     )
     idle = settings.unused(loaded.settings).get(key)
     return key, settings.value_text(origin.value), origin.source + withheld + (f"; {idle}" if idle else "")

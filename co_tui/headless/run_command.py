@@ -347,8 +347,11 @@ class BuiltInCommand:
         `answered` gets what it answers, unless that is printed.
         """
         called = parse_command(prompt)
-        row = find_without_screen(called.name, opening.context.paths, opening.cwd) if called is not None else None
-        if called is None or row is None:
+        if called is None:
+            return None
+        settings, paths = opening.context.loaded.settings, opening.context.paths
+        row = find_without_screen(called.name, settings, paths, opening.cwd)
+        if row is None:
             return None
         # With --json standard output is the log alone.
         answer = {"text": lambda text: put(inert(text)), "log": say}.get(options.output, answered)

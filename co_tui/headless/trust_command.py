@@ -2,16 +2,28 @@
 
 from pathlib import Path
 
+from co_tui.agent.redact import redact
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.paths import path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.synced_files import SyncedFiles
-from co_tui.settings import SettingsError, agents_text, commands_text, project_trust_request, requested_settings_text
+from co_tui.settings import (
+    SettingsError,
+    agents_text,
+    commands_text,
+    instructions_text,
+    project_trust_request,
+    requested_settings_text,
+    trust_lines,
+)
+from co_tui.settings.claude_code.project_files import read_claude_files
+from co_tui.settings.markdown.agent_files import project_folder
 from co_tui.trust import Trust
 
 
-def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool) -> int:
-    """Trust the project around the folder with what its file wants now, or no longer; or list what is trusted."""
+def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool, dry_run: bool = False) -> int:
+    """Trust the project around the folder with what its files want now, or no longer; or list what is trusted. With
+    `dry_run`, list what they want and what of them has no effect."""
     known = Trust(context.paths.trust_file)
     if listed:
         return _list(known, kept_for(SyncedFiles(context.paths, context.store.sync.files), folder.absolute()))
@@ -21,7 +33,7 @@ def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool) 
     try:
         if revoke:
             _forget_approvals(kept_for(SyncedFiles(context.paths, context.store.sync.files), folder.absolute()))
-        return _revoke(known, folder) if revoke else _trust(known, folder)
+        return _revoke(known, folder) if revoke else _trust(known, folder, dry_run=dry_run)
     except OSError as error:
         say(f"Cannot revoke what is always allowed there: {error.filename} ({error.strerror}).")
         return FAILED
@@ -41,19 +53,29 @@ def _list(known: Trust, kept: KeptApprovals) -> int:
     return DONE
 
 
-def _trust(known: Trust, folder: Path) -> int:
+def _trust(known: Trust, folder: Path, *, dry_run: bool) -> int:
     wish = project_trust_request(folder)
+    for problem in read_claude_files(project_folder(folder)).broken.values():
+        say(problem)
+    for line in trust_lines(wish) if wish is not None else ():
+        put(redact(line))
     if wish is None or not wish.requested:
-        place = path_text(wish.file if wish else folder.absolute())
+        place = path_text(wish.file if wish and wish.file.exists() else folder.absolute())
         say(f"Nothing in {place} needs trust. Its context settings apply anyway.")
         return DONE
+    if dry_run:
+        state = "is trusted with this" if known.has(wish) else "is not trusted with this: run `co-tui trust`"
+        say(f"{wish.folder} {state}.")
+        return DONE
     known.remember(wish, trusted=True)
-    if wish.settings:
+    if wish.by_file:
         say(f"Trusted {wish.folder}. It may now set {requested_settings_text(wish)}.")
     if wish.agents:
         say(f"It may delegate to {agents_text(wish)}.")
     if wish.commands:
         say(f"You may use {commands_text(wish)}.")
+    if wish.instructions:
+        say(f"The model follows {instructions_text(wish)}.")
     say("Changed settings are asked again. `co-tui trust --revoke` revokes trust.")
     return DONE
 

@@ -5,12 +5,14 @@ May import `trust`, `paths`, `record` and the modules below; nothing heavy, sinc
 
 from co_tui.paths import DEBUG_VARIABLE
 from co_tui.settings.all_settings import Settings, about, check, rules, unknown_key
+from co_tui.settings.claude_code.instruction_files import InstructionFile
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import read_text
 from co_tui.settings.layers import ABOVE_RESUMED, COMMAND_LINE, RESUMED, Loaded, Origin, load
 from co_tui.settings.markdown.agent_files import AgentFile, AgentFiles
 from co_tui.settings.markdown.command_files import CommandFile, CommandFiles
+from co_tui.settings.own_files import found_own_files, own_skill_folders
 from co_tui.settings.policies.policy_files import (
     PolicyGroup,
     is_policy_path,
@@ -23,14 +25,21 @@ from co_tui.settings.policies.policy_files import (
 from co_tui.settings.rules import GROUPS, About, SettingGroup, SettingsError, quoted, value_text
 from co_tui.settings.trust_requests import (
     agents_in_force,
-    agents_text,
     commands_in_force,
-    commands_text,
+    instructions_in_force,
     project_trust_request,
+)
+from co_tui.settings.trust_texts import (
+    agents_text,
+    commands_text,
+    instructions_text,
     requested_settings_text,
     requested_value_text,
+    shown_files,
+    trust_lines,
+    unused_text,
     waiting_agents_text,
-    waiting_commands_text,
+    waiting_texts,
     withheld_warnings,
 )
 
@@ -46,6 +55,7 @@ __all__ = [
     "CommandFile",
     "CommandFiles",
     "ContextSettings",
+    "InstructionFile",
     "Loaded",
     "Origin",
     "PolicyGroup",
@@ -59,8 +69,12 @@ __all__ = [
     "commands_in_force",
     "commands_text",
     "contradictions",
+    "found_own_files",
+    "instructions_in_force",
+    "instructions_text",
     "is_policy_path",
     "load",
+    "own_skill_folders",
     "policy_description",
     "policy_groups",
     "policy_label",
@@ -72,10 +86,13 @@ __all__ = [
     "requested_settings_text",
     "requested_value_text",
     "rules",
+    "shown_files",
+    "trust_lines",
     "unknown_key",
     "unused",
+    "unused_text",
     "value_text",
     "waiting_agents_text",
-    "waiting_commands_text",
+    "waiting_texts",
     "withheld_warnings",
 ]

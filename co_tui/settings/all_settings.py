@@ -34,11 +34,12 @@ from co_tui.settings.rules import (
     quoted,
     whole_number,
 )
+from co_tui.settings.variables import NO_VARIABLES, variable_table
 
 _DATABASE_SCHEMES: Final = ("postgresql", "postgres")
 DATABASE_ALLOWED: Final = "empty (only this machine), or postgresql://USER@HOST:PORT/DATABASE without a password"
 
-USERS_OWN: Final = ("database",)
+USERS_OWN: Final = ("database", "files_of_other_agents")
 """Settings that no project's file may set, trusted or not."""
 NO_KEYS: Final[Mapping[str, str]] = {}
 NO_HOOKS: Final[HookTable] = {}
@@ -262,6 +263,24 @@ class Settings(ContextSettings):
         mcp_server_table(),
         About("tools", "MCP servers", "MCP servers by name, each with a `command` to start or a `url`."),
     ] = NO_SERVERS
+    env: Annotated[
+        Mapping[str, str],
+        variable_table(),
+        About(
+            "tools",
+            "Variables for commands",
+            "Variables for commands, hooks and MCP servers; co-tui itself does not read them.",
+        ),
+    ] = NO_VARIABLES
+    files_of_other_agents: Annotated[
+        str,
+        one_of("ask", "on", "off"),
+        About(
+            "files",
+            "Your files for Claude Code and Codex",
+            "Use your own instructions, commands, agents and skills of ~/.claude and ~/.codex, too.",
+        ),
+    ] = "ask"
     telemetry: Annotated[
         str,
         address("off", "an OpenTelemetry collector"),

@@ -27,6 +27,13 @@ class VariableMissing(Exception):
         super().__init__(f"environment variable {name} is not set")
 
 
+class VariableRefused(Exception):
+    """A project's server would be given a key of ours."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is for co-tui alone: a project's server does not get it")
+
+
 class McpServer(Record):
     """One server: a program that talks on its standard streams, or an address."""
 
@@ -43,6 +50,10 @@ class McpServer(Record):
     start_timeout_s: float = 30.0
     timeout_s: float = 120.0
     """How long one call of a tool may take."""
+    variables: Mapping[str, str] = {}
+    """The setting `env`, weaker than its own `env`. Not written in a settings file."""
+    is_project: bool = False
+    """Whether a project's file names it: then no key of ours is filled in. Not written in a settings file."""
 
     @property
     def where(self) -> str:
@@ -54,7 +65,7 @@ class McpServer(Record):
 
     def as_table(self) -> dict[str, Any]:
         """As written in a settings file."""
-        values = {name: getattr(self, name) for name in self.FIELDS}
+        values = {name: getattr(self, name) for name in _PARTS}
         return {name: _plain(value) for name, value in values.items() if value != self._defaults[name]}
 
 

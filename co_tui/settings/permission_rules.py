@@ -84,9 +84,11 @@ class RuleInForce(NamedTuple):
 
 @cache
 def _project(source: str) -> Path | None:
-    """The folder of a project's file."""
+    """The folder of a project's file, ours or Claude Code's."""
     file = Path(source)
-    return file.parent.resolve() if file.name == PROJECT_FILE else None
+    if file.name == PROJECT_FILE:
+        return file.parent.resolve()
+    return file.parent.parent.resolve() if file.parent.name == ".claude" else None
 
 
 def parse_rule(text: str) -> Rule:

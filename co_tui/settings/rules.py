@@ -85,6 +85,10 @@ SettingGroup: TypeAlias = Literal["answering", "context", "tools", "looks", "fil
 GROUPS: Final[tuple[SettingGroup, ...]] = ("answering", "context", "tools", "looks", "files")
 
 
+class NamesOnly(dict[str, str]):
+    """A table of texts of which only the names are shown: a text may be a key."""
+
+
 class About(NamedTuple):
     """The group, name and purpose of a setting."""
 
@@ -120,6 +124,8 @@ def value_text(value: object) -> str:
     """A value as people write it."""
     if isinstance(value, tuple | list) and not isinstance(value, ByWindow):
         return ", ".join(str(getattr(each, "rule", each)) for each in value) or "none"
+    if isinstance(value, NamesOnly):
+        return ", ".join(value) or "none"
     if isinstance(value, Mapping):
         return json.dumps({key: _table_value(each) for key, each in value.items()}, default=str) if value else "none"
     if isinstance(value, float) and value.is_integer():

@@ -15,12 +15,11 @@ from co_tui.agent.redact import redact, without_secrets
 from co_tui.inert import one_line
 from co_tui.session.processes.child_process import LINGER_S, ChildProcess
 from co_tui.session.run_to_completion import run_to_completion
+from co_tui.settings.variables import PROJECT_VARIABLE
 
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300
 COMMAND_CHARS = 200
-PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
-"""Where scripts for Claude Code look for the project they run in."""
 
 
 class HookPlace(NamedTuple):
@@ -30,6 +29,8 @@ class HookPlace(NamedTuple):
     timeout_s: float
     secrets: Sequence[str] = ()
     environ: Mapping[str, str] = MappingProxyType({})
+    variables: Mapping[str, str] = MappingProxyType({})
+    """The setting `env`."""
 
 
 class HookEnded(NamedTuple):
@@ -120,7 +121,7 @@ async def _start(
                 command,
                 stdin=stdin,
                 cwd=place.cwd,
-                env={**without_secrets(place.environ), PROJECT_VARIABLE: str(place.cwd)},
+                env={**without_secrets(place.environ), **place.variables, PROJECT_VARIABLE: str(place.cwd)},
                 start_new_session=True,
             )
         )

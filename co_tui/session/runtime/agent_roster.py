@@ -23,9 +23,10 @@ WindowOf = Callable[[ModelHandle], Awaitable[Window]]
 class AgentRoster:
     """Agents from files, read at the start of each turn with the user's current trust; each model is opened once."""
 
-    def __init__(self, paths: Paths, cwd: Path, open_model: OpenModel, window: WindowOf) -> None:
+    def __init__(self, paths: Paths, cwd: Path, settings: Settings, open_model: OpenModel, window: WindowOf) -> None:
         self._paths = paths
         self._cwd = cwd
+        self._settings = settings
         self._open_model = open_model
         self._window = window
         self._files = AgentFiles()
@@ -34,6 +35,7 @@ class AgentRoster:
 
     def read(self, settings: Settings) -> Delegates:
         """The agents, and what these settings say about delegations."""
+        self._settings = settings
         self.refresh()
         agents = [delegate_of(agent) for agent in self._files.agents]
         return Delegates(agents, settings.delegation_context, settings.delegation_results == "on")
@@ -46,7 +48,7 @@ class AgentRoster:
 
     def refresh(self) -> None:
         """Read the files again."""
-        self._files = agents_in_force(self._paths, self._cwd)
+        self._files = agents_in_force(self._paths, self._cwd, self._settings)
 
     @property
     def names(self) -> list[str]:

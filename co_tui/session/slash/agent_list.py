@@ -21,7 +21,7 @@ def agent_lines(launch: Launch) -> Iterator[str]:
     if "agents" not in launch.settings.tools:
         yield "Agents are off: the setting `tools` does not include them."
         return
-    found = agents_in_force(launch.paths, launch.cwd)
+    found = agents_in_force(launch.paths, launch.cwd, launch.settings)
     yield "self  a new run of the current agent, with all its tools"
     for agent in found.agents:
         yield from _one(agent, launch.cwd)
@@ -32,7 +32,9 @@ def agent_lines(launch: Launch) -> Iterator[str]:
 
 def speaker_lines(launch: Launch, speaker: str) -> Iterator[str]:
     """Who the conversation can be handed to, and who answers now."""
-    agents = [each for each in agents_in_force(launch.paths, launch.cwd).agents if each.name != MAIN_AGENT]
+    agents = [
+        each for each in agents_in_force(launch.paths, launch.cwd, launch.settings).agents if each.name != MAIN_AGENT
+    ]
     described = {MAIN_AGENT: "the session's own agent", **{each.name: each.description for each in agents}}
     longest = max(map(len, described))
     for name, text in described.items():

@@ -45,7 +45,7 @@ async def find_command(prompt: str, environment: Environment, settings: Settings
     if name.startswith(MCP):
         command = await _server_prompt(name, environment, settings)
     if command is None:
-        files = await asyncio.to_thread(commands_in_force, environment.paths, environment.cwd)
+        files = await asyncio.to_thread(commands_in_force, environment.paths, environment.cwd, settings)
         command = files.find(name)
     return FoundCommand(command, typed, arguments) if command is not None else None
 

@@ -1,6 +1,6 @@
 """The tools for the working directory: decides which a session gets, and builds them from the harness's parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,11 @@ from co_tui.session.processes.child_process import BoundedOutput
 from co_tui.session.tools.after_edit import AfterEdit, Checking
 from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
-from co_tui.session.tools.folder.project_instructions import NestedInstructions, ProjectInstructions
+from co_tui.session.tools.folder.project_instructions import (
+    InstructionSources,
+    NestedInstructions,
+    ProjectInstructions,
+)
 from co_tui.session.tools.folder.project_texts import ProjectSkills
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.session_folder import SessionFolder, WrapFolder
@@ -38,7 +42,7 @@ from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.shell_tools import LimitedShell
 from co_tui.session.tools.web_tools import WebTools
 from co_tui.session.workplace.session_workplace import SessionWorkplace
-from co_tui.settings import Settings
+from co_tui.settings import InstructionFile, Settings
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
 
@@ -95,7 +99,8 @@ class WorkingTools:
         *,
         questions: Questions,
         plan: SessionPlan,
-        user_skills: Path,
+        own_skills: Sequence[Path],
+        instructions: Callable[[], Sequence[InstructionFile]],
         mcp: McpTools,
         pages: PageCache,
         seen: SeenFiles,
@@ -111,7 +116,8 @@ class WorkingTools:
         self._window_tokens = window_tokens
         self._questions = questions
         self._plan = plan
-        self._user_skills = user_skills
+        self._own_skills = own_skills
+        self._instructions = instructions
         self._mcp = mcp
         self._checking = checking
         self._web = WebTools(settings, permissions, pages)
@@ -214,6 +220,7 @@ class WorkingTools:
 
     def _make_folder(self) -> SessionFolder:
         permissions = self._permissions
+        self._workplace.commands.variables = self._settings.env
         kind = self._settings.command_sandbox
         return self._workplace.tool_folder(
             SANDBOX if kind == SANDBOX_OFF else kind,
@@ -240,7 +247,7 @@ class WorkingTools:
 
     @property
     def _skills(self) -> ProjectSkills:
-        return ProjectSkills(self._workplace.texts(self._user_skills), SKILL_FOLDERS, self._user_skills)
+        return ProjectSkills(self._workplace.texts(self._own_skills), SKILL_FOLDERS, self._own_skills)
 
     async def read_skills(self) -> Mapping[str, str]:
         """The instructions of each skill as the model gets them; none if skills are switched off."""
@@ -259,9 +266,9 @@ class WorkingTools:
         return [self._mcp.capability(servers, self._window_tokens), self._mcp.instructions(servers)]
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
-        texts, names, hides = self._workplace.texts(), INSTRUCTION_FILES, self._hides
-        nested = NestedInstructions(texts, names, lambda: self._permissions.state, hides)
-        return [ProjectInstructions(texts, names, hides), nested]
+        texts, hides = self._workplace.texts(), self._hides
+        files = InstructionSources(texts, INSTRUCTION_FILES, self._instructions)
+        return [ProjectInstructions(files, hides), NestedInstructions(files, lambda: self._permissions.state, hides)]
 
 
 def tools_for_window(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -75,8 +75,8 @@ class SessionWorkplace(ABC):
         """The folder for the tools, with this kind of sandbox; `is_sandboxed` says whether it is used now."""
 
     @abstractmethod
-    def texts(self, own: Path | None = None) -> Texts:
-        """Its instruction files and skills; `own` is a folder of the user's on this machine."""
+    def texts(self, own: Sequence[Path] = ()) -> Texts:
+        """Its instruction files and skills; `own` are folders of the user's on this machine."""
 
     @abstractmethod
     async def start_command(self, command: str, on_output: Callable[[bytes], None]) -> UserProcess:

@@ -2,8 +2,7 @@
 a clone."""
 
 import os
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -14,17 +13,13 @@ from co_tui.paths import is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.files import definition_folders, link_out_problem, read_text
 from co_tui.settings.markdown.agent_files import INHERITED
+from co_tui.settings.markdown.markdown_files import MarkdownFiles
 from co_tui.settings.rules import EMBEDDED, SettingsError
 
 PROJECT_FOLDERS: Final = (".agents/commands", ".claude/commands")
 """Folders of a project; when two define the same name, the first wins."""
-SUFFIX: Final = ".md"
 MOST_FILES: Final = 200
 """Read from one folder and those below."""
-MOST_ENTRIES: Final = 5_000
-"""Looked at in one folder and those below: this is done before a project is trusted."""
-DEEPEST: Final = 4
-"""Levels of folders below."""
 DESCRIPTION_CHARS: Final = 200
 HINT_CHARS: Final = 60
 NAMESPACE: Final = ":"
@@ -107,8 +102,8 @@ def read_project_commands(folder: Path) -> CommandFiles:
 def read_commands(folder: Path, inside: Path | None = None) -> CommandFiles:
     """The commands of a folder and those below it, sorted; none when it is missing. With `inside`, a project's."""
     found = CommandFiles()
-    look = _Look(inside)
-    for count, file in enumerate(look.files(folder, DEEPEST)):
+    look = MarkdownFiles(inside)
+    for count, file in enumerate(look.below(folder)):
         if count == MOST_FILES:
             return found.with_problem(f"{path_text(folder)} has over {MOST_FILES} files; the rest are not read.")
         try:
@@ -118,39 +113,6 @@ def read_commands(folder: Path, inside: Path | None = None) -> CommandFiles:
     return (
         found.with_problem(f"{path_text(folder)} has too many files; the rest are not read.") if look.is_cut else found
     )
-
-
-class _Look:
-    """Finds files, each folder once, whatever links lead to it, until it has seen too many entries."""
-
-    def __init__(self, inside: Path | None) -> None:
-        self._inside = inside
-        self._seen: set[str] = set()
-        self._left = MOST_ENTRIES
-        self.is_cut = False
-
-    def files(self, folder: Path, levels: int) -> Iterator[Path]:
-        """The Markdown files, those of the folder itself first."""
-        self._seen.add(os.path.realpath(folder))
-        names = self._entries(folder)
-        yield from (Path(entry.path) for entry in names if entry.name.endswith(SUFFIX) and not entry.is_dir())
-        for entry in names if levels > 0 else ():
-            if entry.is_dir() and os.path.realpath(entry.path) not in self._seen and self._may_enter(entry.path):
-                yield from self.files(Path(entry.path), levels - 1)
-
-    def _may_enter(self, folder: str) -> bool:
-        return self._inside is None or is_inside(folder, self._inside)
-
-    def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
-        try:
-            with os.scandir(folder) as found:
-                listed = list(islice(found, self._left + 1))
-        except OSError:
-            return []
-        self.is_cut = self.is_cut or len(listed) > self._left
-        listed = listed[: self._left]
-        self._left -= len(listed)
-        return sorted((each for each in listed if not each.name.startswith(".")), key=lambda entry: entry.name)
 
 
 def _read(file: Path, folder: Path, inside: Path | None) -> CommandFile:

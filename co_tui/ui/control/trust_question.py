@@ -6,7 +6,7 @@ from typing import Any
 from textual.app import App
 
 from co_tui.inert import one_line
-from co_tui.settings import waiting_agents_text, waiting_commands_text
+from co_tui.settings import shown_files, unused_text, waiting_texts
 from co_tui.trust import Trust, TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
 from co_tui.ui.background import run_in_background
@@ -21,10 +21,8 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
     if wish is None:
         return
     if Trust(controller.launch.paths.trust_file).was_asked(wish):
-        if wish.agents:
-            chat.feed.note(waiting_agents_text(wish))
-        if wish.commands:
-            chat.feed.note(waiting_commands_text(wish))
+        for sentence in waiting_texts(wish):
+            chat.feed.note(sentence)
         return
 
     def answered(key: str) -> None:
@@ -35,11 +33,11 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
         take = partial(_take_answer, chat, controller, wish, key == "t")
         run_in_background(app, "Trusting the folder", take, group="trust")
 
-    has = "settings" if wish.settings else "agents" if wish.agents else "slash commands"
+    has = "settings" if wish.by_file else wish.lists[0].replace("commands", "slash commands")
     title = f"{one_line(wish.folder, 60)} has its own {has}"
     answers = {
         "t": "Trust this folder",
-        "v": "View the file" if len(wish.agent_files) + len(wish.command_files) < 2 else "View the files",
+        "v": "View the file" if len(shown_files(wish)) < 2 else "View the files",
         "esc": "Not now",
     }
     panel = QuestionPanel(simple_question(title, request_text(wish), answers)._replace(waits=True), answered)
@@ -62,10 +60,12 @@ async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Tr
     for problem in (*loaded.problems, *loaded.folder_problems):
         chat.feed.note(problem, "error")
     chat.feed.note(_trusted_text(wish))
+    if unused := unused_text(wish.files):
+        chat.feed.note(unused)
 
 
 def _trusted_text(wish: TrustRequest) -> str:
     """When what was trusted takes effect: slash commands at once, the rest in new sessions."""
-    if wish.settings or wish.agents:
+    if wish.by_file or wish.agents:
         return "Trusted. Applies to new sessions; theme and telemetry after a restart."
-    return "Trusted. Its slash commands can be used now."
+    return "Trusted. Its slash commands can be used now." if wish.commands else "Trusted. Its instructions count now."

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ToolCallPart, ToolReturn
@@ -20,9 +20,11 @@ from co_tui.agent.library_internals import discover_instruction_files, find_dir_
 from co_tui.events.stored_messages import text_of
 from co_tui.events.tool_calls import changed_paths
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.folder.globs import path_globs
 from co_tui.session.tools.folder.instruction_imports import InstructionImports
 from co_tui.session.tools.folder.project_texts import ProjectTexts, Texts
 from co_tui.session.turns.current_agent import CURRENT_AGENT
+from co_tui.settings import InstructionFile
 
 TOUCHING: Final = frozenset(("read_file", "write_file", "edit_file", "edit_files"))
 """Tools whose results bring the instructions of the folders they touch."""
@@ -31,13 +33,24 @@ NOTE: Final = "[Instructions of the project for this folder:]"
 _SHOWN: Final = re.compile(r'^<context-file path="([^"\n]*)">$', re.MULTILINE)
 
 
+class InstructionSources(NamedTuple):
+    """Where instructions come from."""
+
+    texts: Texts
+    names: Sequence[str]
+    """Of the files in any folder of the project that need no trust."""
+    others: Callable[[], Sequence[InstructionFile]] = tuple
+    """Reads the user's own, and those of a trusted project. Blocks."""
+
+
 class ProjectInstructions(RepoContext[Any]):
     """The current instruction files with what they import, in every request. Sent as changes, they would be put into
     messages that are already logged, and be lost."""
 
-    def __init__(self, texts: Texts, filenames: Sequence[str], hides: Callable[[Path], bool] | None = None) -> None:
-        super().__init__(filenames=filenames)
-        self._texts = texts
+    def __init__(self, sources: InstructionSources, hides: Callable[[Path], bool] | None = None) -> None:
+        super().__init__(filenames=sources.names)
+        self._texts = texts = sources.texts
+        self._others = sources.others
         self._hides = hides
         self._imports = InstructionImports(texts, hides)
 
@@ -51,7 +64,15 @@ class ProjectInstructions(RepoContext[Any]):
             self._context_files = await asyncio.to_thread(self._readable, found)
 
     def _readable(self, found: Sequence[ContextFile]) -> list[ContextFile]:
-        return self._imports.added_to([each for each in found if not is_hidden(each, self._texts, self._hides)])
+        """The files and what they import: the user's own first, those for one's work here last. No text is twice."""
+        others = [(each, _context_file(each)) for each in self._others() if not each.patterns]
+        own = [file for each, file in others if each.root is None]
+        project = [file for each, file in others if each.root is not None]
+        files: dict[str, ContextFile] = {}
+        for file in (*own, *found, *project):
+            if not is_hidden(file, self._texts, self._hides):
+                files.setdefault(file.content.strip(), file)
+        return self._imports.added_to(list(files.values()))
 
     def _collect_instructions(self) -> Any:
         return AbstractCapability._collect_instructions(self)
@@ -62,22 +83,26 @@ def is_hidden(file: ContextFile, texts: Texts, hides: Callable[[Path], bool] | N
     return hides is not None and hides(Path(texts.find(str(file.path)).real))
 
 
+def _context_file(file: InstructionFile) -> ContextFile:
+    return ContextFile(directory=file.file.parent, path=file.file, content=file.text)
+
+
 class NestedInstructions(AbstractCapability[Any]):
-    """Adds the instruction files of folders below to the first result that touches them, each once while it is in the
-    conversation.
+    """Adds the instruction files of folders below, and those for some files, to the first result that touches them,
+    each once while it is in the conversation.
 
     The harness would add them as messages of their own, which count as the user's prompts here."""
 
     def __init__(
         self,
-        texts: Texts,
-        filenames: Sequence[str],
+        sources: InstructionSources,
         state: Callable[[], SessionState],
         hides: Callable[[Path], bool] | None = None,
     ) -> None:
+        self._texts = texts = sources.texts
         self._folder = Path(texts.folder)
-        self._texts = texts
-        self._filenames = filenames
+        self._filenames = sources.names
+        self._others = sources.others
         self._hides = hides
         self._imports = InstructionImports(texts, hides)
         self._shown = _Shown(state)
@@ -98,14 +123,25 @@ class NestedInstructions(AbstractCapability[Any]):
         """The instructions for a path that the model was not given yet, outermost first."""
         blocks = []
         with suppress(OSError, WorkspaceError):
-            for folder in await asyncio.to_thread(self._folders, path):
-                found = await find_dir_context_file(Workspace(ProjectTexts(self._texts)), folder, self._filenames)
-                if found is not None and not self._shown.has(label := self._label(found)):
+            for found in await self._found(path):
+                if not self._shown.has(label := self._label(found)):
                     imported = await asyncio.to_thread(self._with_imports, found)
                     if imported:
                         self._shown.add(label)
                     blocks += [render_context_file(each, label=self._label(each)) for each in imported]
         return blocks
+
+    async def _found(self, path: str) -> list[ContextFile]:
+        """The instruction files for a path."""
+        texts = Workspace(ProjectTexts(self._texts))
+        folders = await asyncio.to_thread(self._folders, path)
+        below = [await find_dir_context_file(texts, folder, self._filenames) for folder in folders]
+        return [*filter(None, below), *await asyncio.to_thread(self._matching, path)]
+
+    def _matching(self, path: str) -> list[ContextFile]:
+        """Those for some files of the project, if this is one of them."""
+        real = Path(self._texts.find(str(self._folder / path)).real)
+        return [_context_file(each) for each in self._others() if each.patterns and _is_for(each, real)]
 
     def _with_imports(self, found: ContextFile) -> list[ContextFile]:
         return [] if is_hidden(found, self._texts, self._hides) else self._imports.added_to([found])
@@ -121,6 +157,14 @@ class NestedInstructions(AbstractCapability[Any]):
 
     def _label(self, file: ContextFile) -> str:
         return os.path.relpath(file.path, self._folder)
+
+
+def _is_for(file: InstructionFile, real: Path) -> bool:
+    """Whether a file, links resolved, is one that instructions are for; their patterns begin at the project's root."""
+    root = file.root
+    return (
+        root is not None and real.is_relative_to(root) and path_globs(file.patterns)(real.relative_to(root).as_posix())
+    )
 
 
 class _Shown:
