@@ -2,22 +2,15 @@
 
 from pathlib import Path
 
-from co_tui.agent.redact import redact
+from co_tui.agent.redact import KEY_VARIABLES, redact
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.paths import path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.synced_files import SyncedFiles
-from co_tui.settings import (
-    SettingsError,
-    agents_text,
-    commands_text,
-    instructions_text,
-    project_trust_request,
-    requested_settings_text,
-    trust_lines,
-)
+from co_tui.settings import SettingsError, project_trust_request
 from co_tui.settings.claude_code.project_files import read_claude_files
 from co_tui.settings.markdown.agent_files import project_folder
+from co_tui.settings.trust_texts import trust_lines
 from co_tui.trust import Trust
 
 
@@ -57,7 +50,7 @@ def _trust(known: Trust, folder: Path, *, dry_run: bool) -> int:
     wish = project_trust_request(folder)
     for problem in read_claude_files(project_folder(folder)).broken.values():
         say(problem)
-    for line in trust_lines(wish) if wish is not None else ():
+    for line in trust_lines(wish, KEY_VARIABLES) if wish is not None else ():
         put(redact(line))
     if wish is None or not wish.requested:
         place = path_text(wish.file if wish and wish.file.exists() else folder.absolute())
@@ -68,14 +61,7 @@ def _trust(known: Trust, folder: Path, *, dry_run: bool) -> int:
         say(f"{wish.folder} {state}.")
         return DONE
     known.remember(wish, trusted=True)
-    if wish.by_file:
-        say(f"Trusted {wish.folder}. It may now set {requested_settings_text(wish)}.")
-    if wish.agents:
-        say(f"It may delegate to {agents_text(wish)}.")
-    if wish.commands:
-        say(f"You may use {commands_text(wish)}.")
-    if wish.instructions:
-        say(f"The model follows {instructions_text(wish)}.")
+    say(f"Trusted {wish.folder} with what is listed.")
     say("Changed settings are asked again. `co-tui trust --revoke` revokes trust.")
     return DONE
 

@@ -5,14 +5,12 @@ May import `trust`, `paths`, `record` and the modules below; nothing heavy, sinc
 
 from co_tui.paths import DEBUG_VARIABLE
 from co_tui.settings.all_settings import Settings, about, check, rules, unknown_key
-from co_tui.settings.claude_code.instruction_files import InstructionFile
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import read_text
 from co_tui.settings.layers import ABOVE_RESUMED, COMMAND_LINE, RESUMED, Loaded, Origin, load
 from co_tui.settings.markdown.agent_files import AgentFile, AgentFiles
 from co_tui.settings.markdown.command_files import CommandFile, CommandFiles
-from co_tui.settings.own_files import found_own_files, own_skill_folders
 from co_tui.settings.policies.policy_files import (
     PolicyGroup,
     is_policy_path,
@@ -26,21 +24,10 @@ from co_tui.settings.rules import GROUPS, About, SettingGroup, SettingsError, qu
 from co_tui.settings.trust_requests import (
     agents_in_force,
     commands_in_force,
+    found_own_files,
     instructions_in_force,
+    own_skill_folders,
     project_trust_request,
-)
-from co_tui.settings.trust_texts import (
-    agents_text,
-    commands_text,
-    instructions_text,
-    requested_settings_text,
-    requested_value_text,
-    shown_files,
-    trust_lines,
-    unused_text,
-    waiting_agents_text,
-    waiting_texts,
-    withheld_warnings,
 )
 
 __all__ = [
@@ -55,7 +42,6 @@ __all__ = [
     "CommandFile",
     "CommandFiles",
     "ContextSettings",
-    "InstructionFile",
     "Loaded",
     "Origin",
     "PolicyGroup",
@@ -64,14 +50,11 @@ __all__ = [
     "SettingsError",
     "about",
     "agents_in_force",
-    "agents_text",
     "check",
     "commands_in_force",
-    "commands_text",
     "contradictions",
     "found_own_files",
     "instructions_in_force",
-    "instructions_text",
     "is_policy_path",
     "load",
     "own_skill_folders",
@@ -83,16 +66,8 @@ __all__ = [
     "quoted",
     "read_policy",
     "read_text",
-    "requested_settings_text",
-    "requested_value_text",
     "rules",
-    "shown_files",
-    "trust_lines",
     "unknown_key",
     "unused",
-    "unused_text",
     "value_text",
-    "waiting_agents_text",
-    "waiting_texts",
-    "withheld_warnings",
 ]

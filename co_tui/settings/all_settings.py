@@ -21,6 +21,7 @@ from co_tui.settings.rules import (
     SEARCH_PROVIDER,
     THEMES,
     About,
+    NamesOnly,
     PartRefused,
     Rule,
     SettingsError,
@@ -32,9 +33,9 @@ from co_tui.settings.rules import (
     number,
     one_of,
     quoted,
+    variable_table,
     whole_number,
 )
-from co_tui.settings.variables import NO_VARIABLES, variable_table
 
 _DATABASE_SCHEMES: Final = ("postgresql", "postgres")
 DATABASE_ALLOWED: Final = "empty (only this machine), or postgresql://USER@HOST:PORT/DATABASE without a password"
@@ -43,6 +44,7 @@ USERS_OWN: Final = ("database", "files_of_other_agents")
 """Settings that no project's file may set, trusted or not."""
 NO_KEYS: Final[Mapping[str, str]] = {}
 NO_HOOKS: Final[HookTable] = {}
+NO_VARIABLES: Final = NamesOnly()
 
 
 def database_url() -> Rule:
@@ -277,7 +279,7 @@ class Settings(ContextSettings):
         one_of("ask", "on", "off"),
         About(
             "files",
-            "Your files for Claude Code and Codex",
+            "Claude Code and Codex files",
             "Use your own instructions, commands, agents and skills of ~/.claude and ~/.codex, too.",
         ),
     ] = "ask"

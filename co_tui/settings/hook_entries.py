@@ -30,6 +30,8 @@ HOOKS: Final = (
     SESSION_END,
 )
 """Events at which the user's own commands can run."""
+PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
+"""Where scripts for Claude Code look for the project they run in."""
 MOST_MATCHED_CHARS: Final = 200
 """Of a name that a pattern is compared with; names come from the model."""
 NAME_CHARS: Final = 60

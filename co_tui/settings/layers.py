@@ -13,14 +13,12 @@ from co_tui.inert import one_line, shell_text
 from co_tui.paths import DEBUG_VARIABLE, HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards, path_text
 from co_tui.record import Record
 from co_tui.settings.all_settings import USERS_OWN, Settings, check, rules, unknown_key
-from co_tui.settings.claude_code.project_files import SERVERS_FILE
 from co_tui.settings.consistency import SUSPENDED, UNREADABLE, contradictions, readable_rules, rule_warnings
 from co_tui.settings.files import read_table
 from co_tui.settings.hook_entries import joined, supported_hooks
 from co_tui.settings.markdown.agent_files import AgentFiles, project_folder
 from co_tui.settings.markdown.command_files import CommandFiles
 from co_tui.settings.mcp_servers import McpServer
-from co_tui.settings.own_files import own_agents, own_commands, own_instructions
 from co_tui.settings.policies.policy_files import (
     PolicyFile,
     UnknownPolicy,
@@ -29,15 +27,21 @@ from co_tui.settings.policies.policy_files import (
     read_policy,
     unknown_policy,
 )
-from co_tui.settings.rules import SANDBOXES, NamesOnly, SettingsError, quoted
-from co_tui.settings.trust_requests import ProjectFiles, allowed_before_trust, read_project_files, trust_request
-from co_tui.settings.trust_texts import withheld_warnings
+from co_tui.settings.rules import ENVIRONMENT_PREFIX, SANDBOXES, NamesOnly, SettingsError, quoted
+from co_tui.settings.trust_requests import (
+    ProjectFiles,
+    allowed_before_trust,
+    own_agents,
+    own_commands,
+    own_instructions,
+    read_project_files,
+    trust_request,
+)
 from co_tui.trust import Trust, TrustRequest
 
 if TYPE_CHECKING:
     from co_tui.settings.policies.policy_code import PolicyCode
 
-ENVIRONMENT_PREFIX: Final = "CO_TUI_"
 COMMAND_LINE: Final = "the command line"
 ENVIRONMENT: Final = "the environment"
 RESUMED: Final = "the resumed session"
@@ -109,7 +113,8 @@ def load(
     agents = merge.agents.before(own_agents(paths, settings))
     commands = merge.commands.before(own_commands(paths, settings))
     unknown = (*merge.unknown, *rule_warnings(settings.permissions))
-    own_problems = own_instructions(paths, settings).problems
+    instructions = own_instructions(paths, settings)
+    own_problems = instructions.problems if instructions is not None else ()
     folder_problems = _limited([*merge.folder_problems, *dict.fromkeys(faults.values()), *own_problems])
     return Loaded(
         settings=settings,
@@ -247,6 +252,8 @@ class _Merge:
         if is_trusted:
             self.agents, self.commands = found.agents, found.commands
         else:
+            from co_tui.settings.trust_texts import withheld_warnings  # most folders need no trust
+
             self.withheld = request
             self.warnings += withheld_warnings(request)
             table = allowed_before_trust(table)
@@ -259,8 +266,10 @@ class _Merge:
 
     def _program_files(self, found: ProjectFiles, *, is_trusted: bool) -> None:
         """Add a layer for each of the project's settings files for other programs. A broken one may deny something."""
+        if found.claude is None:
+            return
         for name, sentence in found.claude.broken.items():
-            may_deny = name != SERVERS_FILE
+            may_deny = name != ".mcp.json"
             self.folder_problems.append(f"{sentence} {SUSPENDED if may_deny else LEFT_OUT}")
             if may_deny:
                 self._add("permissions", (UNREADABLE,), path_text(found.folder / name))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from co_tui.inert import one_line
 from co_tui.record import Record
-from co_tui.settings.rules import PartRefused, Rule, address, number, quoted, table_in
+from co_tui.settings.rules import HIDDEN, PartRefused, Rule, address, number, quoted, table_in
 
 MOST_SERVERS: Final = 30
 LONGEST_NAME: Final = 30
@@ -15,8 +15,6 @@ _NAME: Final = r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*"
 """Without `__`, which separates a server's name from its tool's."""
 _VARIABLE: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}"
 _HEADER: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
-HIDDEN: Final = "[hidden]"
-"""Replaces a bad value that may hold a key."""
 _MAY_HOLD_KEYS: Final = ("args", "env", "url", "headers")
 
 

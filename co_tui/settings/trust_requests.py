@@ -3,18 +3,23 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from co_tui.paths import PROJECT_FILE, Paths
 from co_tui.record import Record
 from co_tui.settings.all_settings import USERS_OWN, Settings, needs_trust
-from co_tui.settings.claude_code.instruction_files import InstructionFile
-from co_tui.settings.claude_code.project_files import ClaudeFiles, read_claude_files
 from co_tui.settings.files import read_table
-from co_tui.settings.markdown.agent_files import AgentFiles, project_folder, read_project_agents
-from co_tui.settings.markdown.command_files import CommandFiles, read_project_commands
-from co_tui.settings.own_files import own_agents, own_commands, own_instructions
+from co_tui.settings.markdown.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
+from co_tui.settings.markdown.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.rules import SettingsError
 from co_tui.trust import AGENTS, COMMANDS, INSTRUCTIONS, Trust, TrustRequest
+
+if TYPE_CHECKING:
+    from co_tui.settings.claude_code.instruction_files import InstructionFile, InstructionFiles
+    from co_tui.settings.claude_code.project_files import ClaudeFiles
+
+FOR_CLAUDE_CODE: Final = (".claude", ".mcp.json", "CLAUDE.local.md")
+"""Without any of these, a project has nothing for Claude Code that needs trust."""
 
 
 class ProjectFiles(Record):
@@ -23,7 +28,7 @@ class ProjectFiles(Record):
     folder: Path
     agents: AgentFiles = AgentFiles()
     commands: CommandFiles = CommandFiles()
-    claude: ClaudeFiles = ClaudeFiles()
+    claude: "ClaudeFiles | None" = None
 
 
 def read_project_files(folder: Path) -> ProjectFiles:
@@ -32,8 +37,16 @@ def read_project_files(folder: Path) -> ProjectFiles:
         folder=folder,
         agents=read_project_agents(folder),
         commands=read_project_commands(folder),
-        claude=read_claude_files(folder),
+        claude=_claude_files(folder),
     )
+
+
+def _claude_files(folder: Path) -> "ClaudeFiles | None":
+    if not any(os.path.lexists(folder / name) for name in FOR_CLAUDE_CODE):
+        return None
+    from co_tui.settings.claude_code.project_files import read_claude_files  # most first paints do not need it
+
+    return read_claude_files(folder)
 
 
 def project_trust_request(folder: Path) -> TrustRequest | None:
@@ -59,11 +72,12 @@ def commands_in_force(paths: Paths, cwd: Path, settings: Settings) -> CommandFil
     return found.commands.before(own) if not found.commands.commands or _is_trusted(paths, found) else own
 
 
-def instructions_in_force(paths: Paths, cwd: Path, settings: Settings) -> tuple[InstructionFile, ...]:
+def instructions_in_force(paths: Paths, cwd: Path, settings: Settings) -> "tuple[InstructionFile, ...]":
     """The instruction files, as files and trust are now: the user's own first."""
     found = read_project_files(project_folder(cwd))
-    files = found.claude.instructions.files
-    return (*own_instructions(paths, settings).files, *(files if files and _is_trusted(paths, found) else ()))
+    files = found.claude.instructions.files if found.claude is not None else ()
+    own = own_instructions(paths, settings)
+    return (*(own.files if own is not None else ()), *(files if files and _is_trusted(paths, found) else ()))
 
 
 def _is_trusted(paths: Paths, found: ProjectFiles) -> bool:
@@ -81,9 +95,11 @@ def _request(found: ProjectFiles) -> TrustRequest:
 
 def trust_request(table: Mapping[str, object], found: ProjectFiles) -> TrustRequest:
     """What a project's own settings and its other files request."""
-    agents, commands, instructions = found.agents.agents, found.commands.commands, found.claude.instructions.files
+    agents, commands = found.agents.agents, found.commands.commands
+    files = found.claude.files if found.claude is not None else ()
+    instructions = found.claude.instructions.files if found.claude is not None else ()
     requested = _requested({key: value for key, value in table.items() if key not in USERS_OWN})
-    requested |= {each.name: asked for each in found.claude.files if (asked := _requested(each.settings))}
+    requested |= {each.name: asked for each in files if (asked := _requested(each.settings))}
     lists = {
         AGENTS: [each.access_text for each in agents],
         COMMANDS: [each.access_text for each in commands],
@@ -93,7 +109,7 @@ def trust_request(table: Mapping[str, object], found: ProjectFiles) -> TrustRequ
     return TrustRequest(
         file=found.folder / PROJECT_FILE,
         requested=requested,
-        files=found.claude.files,
+        files=files,
         instructions=tuple(lists[INSTRUCTIONS]),
         agents=tuple(f"{agent.name} on {agent.model}" if agent.model else agent.name for agent in agents),
         agent_files=tuple(agent.file for agent in agents),
@@ -129,3 +145,49 @@ def _after_trust(key: str, value: object) -> object | None:
     if key != "permissions" or not isinstance(value, Mapping):
         return value
     return {"allow": value["allow"]} if value.get("allow") else None
+
+
+def own_agents(paths: Paths, settings: Settings) -> AgentFiles:
+    """The user's own win over those for other programs."""
+    own = read_agents(paths.agents)
+    return own.before(read_agents(folder / "agents")) if (folder := _claude(paths, settings)) else own
+
+
+def own_commands(paths: Paths, settings: Settings) -> CommandFiles:
+    own = read_commands(paths.slash_commands)
+    return own.before(read_commands(folder / "commands")) if (folder := _claude(paths, settings)) else own
+
+
+def own_skill_folders(paths: Paths, settings: Settings) -> tuple[Path, ...]:
+    folder = _claude(paths, settings)
+    return (paths.skills, folder / "skills") if folder else (paths.skills,)
+
+
+def own_instructions(paths: Paths, settings: Settings) -> "InstructionFiles | None":
+    """`AGENTS.md` of Codex, then `CLAUDE.md` of Claude Code; None if they are not used."""
+    return _own_instructions(paths) if settings.files_of_other_agents == "on" else None
+
+
+def found_own_files(paths: Paths) -> list[str]:
+    """What the user has for other programs, each in a few words; empty without any."""
+    found = [each.name for each in _own_instructions(paths).files]
+    if paths.claude is not None:
+        numbers = {
+            "command": len(read_commands(paths.claude / "commands").commands),
+            "agent": len(read_agents(paths.claude / "agents").agents),
+            "skill": len(list((paths.claude / "skills").glob("*/SKILL.md"))),
+        }
+        found += [f"{count} {what}{'s' if count > 1 else ''}" for what, count in numbers.items() if count]
+    return found
+
+
+def _claude(paths: Paths, settings: Settings) -> Path | None:
+    """The folder of Claude Code, if it is used."""
+    return paths.claude if settings.files_of_other_agents == "on" else None
+
+
+def _own_instructions(paths: Paths) -> "InstructionFiles":
+    from co_tui.settings.claude_code.instruction_files import read_own_instructions  # not needed for most first paints
+
+    folders = {"AGENTS.md": paths.codex, "CLAUDE.md": paths.claude}
+    return read_own_instructions([folder / name for name, folder in folders.items() if folder is not None])

@@ -1,6 +1,6 @@
 """The sentences and the list about what a project requests."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -8,13 +8,16 @@ from co_tui.inert import one_line
 from co_tui.paths import path_text
 from co_tui.settings.mcp_servers import variables_in
 from co_tui.settings.permission_rules import EFFECTS
-from co_tui.settings.rules import SHOWN_CHARS, quoted
+from co_tui.settings.rules import ENVIRONMENT_PREFIX, SHOWN_CHARS, quoted
 from co_tui.trust import AGENTS, COMMANDS, ProgramFile, TrustRequest
 
 NAMES_CHARS: Final = 200
+KEYS_CHARS: Final = 400
 LINE_CHARS: Final = 2_000
 """Of a line in the list, which is read before trusting."""
 NOT_USED: Final = "not used: "
+NEED_NO_TRUST: Final = ("AGENTS.md", "CLAUDE.md", ".agents/skills", ".claude/skills")
+"""Texts for the model that are read in any project."""
 UNTIL_TRUSTED: Final = "until you run `co-tui trust`."
 
 
@@ -50,11 +53,6 @@ def _waiting(what: str, count: int) -> str:
     return f"{what} {'are' if count > 1 else 'is'} ignored {UNTIL_TRUSTED}" if count else ""
 
 
-def requested_settings_text(request: TrustRequest) -> str:
-    """The settings a folder requests, with their values."""
-    return ", ".join(settings_text(table) for _, table in _tables(request))
-
-
 def settings_text(table: Mapping[str, object]) -> str:
     return ", ".join(f"{key} = {requested_value_text(key, value)}" for key, value in table.items())
 
@@ -68,6 +66,8 @@ def requested_value_text(key: str, value: object) -> str:
     keys."""
     if key in ("mcp_servers", "env") and isinstance(value, Mapping):
         return one_line(", ".join(map(str, value)), SHOWN_CHARS)
+    if key == "hooks" and isinstance(value, Mapping):
+        return one_line(", ".join(line.removeprefix("runs at ") for line in _setting_lines(key, value)), SHOWN_CHARS)
     if key == "permissions" and isinstance(value, Mapping):
         rules = value.get("allow")
         return one_line(f"allow {', '.join(map(str, rules)) if isinstance(rules, list) else rules}", SHOWN_CHARS)
@@ -94,24 +94,32 @@ def _counted(what: str, names: Sequence[str], request: TrustRequest) -> str:
     return f"{count} {what}{'s' if count > 1 else ''} of {request.folder} ({named})"
 
 
-def trust_lines(request: TrustRequest) -> list[str]:
-    """What a folder's files would do, one thing a line below the name of each file, and which keys are not used."""
-    lines = [*_file_lines(request.file.name, request.settings, ())] if request.settings else []
+def trust_lines(request: TrustRequest, keys: Collection[str] = ()) -> list[str]:
+    """What a folder's files would do, one thing a line below the name of each file, and which keys are not used. `keys`
+    are the variables of which no server gets one."""
+    lines = [*_file_lines(request.file.name, request.settings, (), keys)] if request.settings else []
     for each in request.files:
         if each.settings or each.unused:
-            lines += _file_lines(each.name, each.settings, each.unused)
+            lines += _file_lines(each.name, each.settings, each.unused, keys)
     for key, title in ((AGENTS, "Agents"), (COMMANDS, "Slash commands")):
         if isinstance(listed := request.requested.get(key), list):
             lines += [title, *(f"  {one_line(each, LINE_CHARS)}" for each in listed)]
     if request.instructions:
         lines += ["Instructions", *(f"  {one_line(each, LINE_CHARS)}" for each in request.instructions)]
-    return lines
+    free = [name for name in NEED_NO_TRUST if (request.file.parent / name).exists()]
+    return [*lines, "Used without trust, too", *(f"  {name}" for name in free)] if free else lines
 
 
 def unused_text(files: Sequence[ProgramFile]) -> str:
-    """The sentence about what is not used of a folder's files; empty if all is."""
-    named = [f"{one_line('; '.join(each.unused), NAMES_CHARS)} ({each.name})" for each in files if each.unused]
-    return f"Not used: {', '.join(named)}." if named else ""
+    """The keys of a folder's files that are not used, as a sentence; empty if all are."""
+    named = [
+        f"{one_line(', '.join(map(_key, each.unused)), KEYS_CHARS)} ({each.name})" for each in files if each.unused
+    ]
+    return f"Not used: {'; '.join(named)}. `co-tui trust --dry-run` says why." if named else ""
+
+
+def _key(unused: str) -> str:
+    return unused.partition(":")[0].partition(" = ")[0]
 
 
 def shown_files(request: TrustRequest) -> list[Path]:
@@ -127,16 +135,18 @@ def shown_files(request: TrustRequest) -> list[Path]:
     ]
 
 
-def _file_lines(name: str, settings: Mapping[str, object], unused: Sequence[str]) -> Iterator[str]:
+def _file_lines(
+    name: str, settings: Mapping[str, object], unused: Sequence[str], keys: Collection[str]
+) -> Iterator[str]:
     yield name
     for key, value in settings.items():
-        for line in _setting_lines(key, value):
+        for line in _setting_lines(key, value, keys):
             yield f"  {one_line(line, LINE_CHARS)}"
     for each in unused:
         yield f"  {NOT_USED}{one_line(each, LINE_CHARS)}"
 
 
-def _setting_lines(key: str, value: object) -> Iterator[str]:
+def _setting_lines(key: str, value: object, keys: Collection[str] = ()) -> Iterator[str]:
     if not isinstance(value, Mapping):
         yield f"{key} = {quoted(value)}"
     elif key == "permissions":
@@ -150,7 +160,7 @@ def _setting_lines(key: str, value: object) -> Iterator[str]:
             for each in entries if isinstance(entries, list) else [entries]:
                 yield f"runs at {event}{_hook_text(each)}" if key == "hooks" else f"runs after edits of {event}: {each}"
     elif key == "mcp_servers":
-        yield from (f"starts MCP server {name}: {_server_text(each)}" for name, each in value.items())
+        yield from (f"starts MCP server {name}: {_server_text(each, keys)}" for name, each in value.items())
     elif key == "env":
         yield f"variables for commands, hooks and servers: {', '.join(map(str, value))}"
     else:
@@ -164,8 +174,9 @@ def _hook_text(entry: object) -> str:
     return f"{matcher}: {entry.get('command') or quoted(entry)}"
 
 
-def _server_text(server: object) -> str:
-    """Its program with arguments or its address, and the variables it is given."""
+def _server_text(server: object, keys: Collection[str]) -> str:
+    """Its program with arguments or its address, and the variables it is given; with one of our `keys`, that it does
+    not start."""
     if not isinstance(server, Mapping):
         return quoted(server)
     args = server.get("args")
@@ -174,7 +185,10 @@ def _server_text(server: object) -> str:
     texts = [str(each) for each in (*words, server.get("url", ""), *_texts(server.get("env")))]
     texts += _texts(server.get("headers"))
     named = dict.fromkeys(variable for text in texts for variable in variables_in(text))
-    return " ".join(map(str, words)) + (f" (is given {', '.join(named)})" if named else "")
+    refused = [name for name in named if name in keys or name.startswith(ENVIRONMENT_PREFIX)]
+    given = f" (is given {', '.join(named)})" if named and not refused else ""
+    why = f" (does not start: it wants {', '.join(refused)}, which is for co-tui alone)" if refused else ""
+    return " ".join(map(str, words)) + given + why
 
 
 def _texts(table: object) -> list[str]:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui.paths import Paths
-from co_tui.settings import CommandFiles, commands_in_force, load, project_trust_request
-from co_tui.settings.markdown import command_files
+from co_tui.settings import CommandFiles, Settings, commands_in_force, load, project_trust_request
+from co_tui.settings import files as settings_files
 from co_tui.settings.markdown.command_files import MOST_FILES, read_commands, read_project_commands
 from co_tui.settings.markdown.command_text import TextPiece, filled, pieces_of, shell_lines
 from co_tui.trust import Trust
@@ -118,7 +118,7 @@ def test_many_files_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_tree_of_empty_folders_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_files, "MOST_ENTRIES", 5)
+    monkeypatch.setattr(settings_files, "MOST_ENTRIES", 5)
     for number in range(6):
         (tmp_path / f"d{number}").mkdir()
     (tmp_path / "d5" / "go.md").write_text("x")
@@ -133,15 +133,15 @@ def test_a_project_s_commands_count_once_it_is_trusted_and_ask_again_when_they_w
     paths.slash_commands.mkdir(parents=True)
     (paths.slash_commands / "mine.md").write_text("Mine.")
     before = load(paths=paths, cwd=project, environ={})
-    assert names(before.commands) == names(commands_in_force(paths, project)) == ["mine"]
+    assert names(before.commands) == names(commands_in_force(paths, project, Settings())) == ["mine"]
     assert before.withheld is not None and "/go" in str(before.warnings)
     wish = project_trust_request(project)
     assert wish is not None and wish.requested["commands"] == ["/go (.claude/commands/go.md, runs git status)"]
     Trust(paths.trust_file).remember(wish, trusted=True)
     assert names(load(paths=paths, cwd=project, environ={}).commands) == ["go", "mine"]
-    assert names(commands_in_force(paths, project)) == ["go", "mine"]
+    assert names(commands_in_force(paths, project, Settings())) == ["go", "mine"]
     put(project, "go.md", "Look: !`git push`")
-    assert names(commands_in_force(paths, project)) == ["mine"]
+    assert names(commands_in_force(paths, project, Settings())) == ["mine"]
 
 
 def test_a_project_s_command_comes_before_the_user_s_and_that_is_said(project: Path, paths: Paths) -> None:
@@ -151,7 +151,7 @@ def test_a_project_s_command_comes_before_the_user_s_and_that_is_said(project: P
     wish = project_trust_request(project)
     assert wish is not None
     Trust(paths.trust_file).remember(wish, trusted=True)
-    found = commands_in_force(paths, project)
+    found = commands_in_force(paths, project, Settings())
     assert [command.body for command in found.commands] == ["Theirs."]
     assert "already defines /go" in found.problems[0]
 

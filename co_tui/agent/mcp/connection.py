@@ -23,8 +23,9 @@ from co_tui.agent.mcp.server_tools import leaf
 from co_tui.agent.redact import KEY_VARIABLES, keys_of_ours, without_secrets
 from co_tui.agent.wire import http
 from co_tui.inert import one_line
+from co_tui.settings.hook_entries import PROJECT_VARIABLE
 from co_tui.settings.mcp_servers import McpServer, VariableRefused, variables_in, with_variables
-from co_tui.settings.variables import OURS, PROJECT_VARIABLE
+from co_tui.settings.rules import ENVIRONMENT_PREFIX
 
 # One deep value would lose a whole message.
 streamable_http.jsonrpc_message_adapter = SHALLOW  # type: ignore[assignment,attr-defined]
@@ -132,7 +133,7 @@ def _refuse_keys(server: McpServer, environ: Mapping[str, str]) -> None:
     keys = keys_of_ours(environ)
     for variable in variables_in(" ".join(_texts(server))):
         value = environ.get(variable, "")
-        if variable in KEY_VARIABLES or variable.startswith(OURS) or any(key in value for key in keys):
+        if variable in KEY_VARIABLES or variable.startswith(ENVIRONMENT_PREFIX) or any(key in value for key in keys):
             raise VariableRefused(variable)
 
 

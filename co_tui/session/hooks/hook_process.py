@@ -15,7 +15,7 @@ from co_tui.agent.redact import redact, without_secrets
 from co_tui.inert import one_line
 from co_tui.session.processes.child_process import LINGER_S, ChildProcess
 from co_tui.session.run_to_completion import run_to_completion
-from co_tui.settings.variables import PROJECT_VARIABLE
+from co_tui.settings.hook_entries import PROJECT_VARIABLE
 
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300

@@ -8,8 +8,9 @@ from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
 from co_tui.session.launch import Launch
-from co_tui.settings import AgentFile, SettingsError, agents_in_force, project_trust_request, waiting_agents_text
+from co_tui.settings import AgentFile, SettingsError, agents_in_force, project_trust_request
 from co_tui.settings.markdown.agent_files import PROJECT_FOLDERS
+from co_tui.settings.trust_texts import waiting_agents_text
 from co_tui.trust import Trust
 
 DESCRIPTION_CHARS = 90

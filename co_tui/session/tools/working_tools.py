@@ -42,7 +42,8 @@ from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.shell_tools import LimitedShell
 from co_tui.session.tools.web_tools import WebTools
 from co_tui.session.workplace.session_workplace import SessionWorkplace
-from co_tui.settings import InstructionFile, Settings
+from co_tui.settings import Settings
+from co_tui.settings.claude_code.instruction_files import InstructionFile
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
 

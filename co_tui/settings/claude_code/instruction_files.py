@@ -10,7 +10,7 @@ from typing import Final
 
 from co_tui.paths import home_text, is_inside, path_text, read_small_text
 from co_tui.record import Record
-from co_tui.settings.markdown.markdown_files import MarkdownFiles
+from co_tui.settings.files import MarkdownFiles
 
 MAIN: Final = ".claude/CLAUDE.md"
 RULES: Final = ".claude/rules"

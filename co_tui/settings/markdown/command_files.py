@@ -11,9 +11,8 @@ from co_tui.inert import one_line
 from co_tui.late_pattern import late_pattern
 from co_tui.paths import is_inside, path_text
 from co_tui.record import Record
-from co_tui.settings.files import definition_folders, link_out_problem, read_text
+from co_tui.settings.files import MarkdownFiles, definition_folders, link_out_problem, read_text
 from co_tui.settings.markdown.agent_files import INHERITED
-from co_tui.settings.markdown.markdown_files import MarkdownFiles
 from co_tui.settings.rules import EMBEDDED, SettingsError
 
 PROJECT_FOLDERS: Final = (".agents/commands", ".claude/commands")

@@ -6,7 +6,7 @@ from typing import Any
 from textual.app import App
 
 from co_tui.inert import one_line
-from co_tui.settings import shown_files, unused_text, waiting_texts
+from co_tui.settings.trust_texts import shown_files, unused_text, waiting_texts
 from co_tui.trust import Trust, TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
 from co_tui.ui.background import run_in_background

@@ -10,10 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
-from co_tui.agent.redact import redact
+from co_tui.agent.redact import KEY_VARIABLES, redact
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
-from co_tui.settings import SettingsError, quoted, read_text, shown_files, trust_lines
+from co_tui.settings import SettingsError, quoted, read_text
+from co_tui.settings.trust_texts import shown_files, trust_lines
 from co_tui.trust import AGENTS, COMMANDS, INSTRUCTIONS, TrustRequest
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
@@ -94,7 +95,7 @@ class FileScreen(Dialog[None]):
         super().__init__(wide=True)
         self._folder = wish.file.parent
         self._files = shown_files(wish)
-        self._list = "\n".join(redact(inert(line)) for line in trust_lines(wish))
+        self._list = "\n".join(redact(inert(line)) for line in trust_lines(wish, KEY_VARIABLES))
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

@@ -24,7 +24,7 @@ from co_tui.session.tools.folder.globs import path_globs
 from co_tui.session.tools.folder.instruction_imports import InstructionImports
 from co_tui.session.tools.folder.project_texts import ProjectTexts, Texts
 from co_tui.session.turns.current_agent import CURRENT_AGENT
-from co_tui.settings import InstructionFile
+from co_tui.settings.claude_code.instruction_files import InstructionFile
 
 TOUCHING: Final = frozenset(("read_file", "write_file", "edit_file", "edit_files"))
 """Tools whose results bring the instructions of the folders they touch."""
