@@ -42,7 +42,7 @@ _PHRASES = {
 def request_text(wish: TrustRequest) -> str:
     """A sentence that lists what the folder asks for."""
     keys = dict.fromkeys((*(key for table in wish.by_file.values() for key in table), *wish.lists))
-    named = sorted(keys, key=lambda key: key not in _PHRASES)
+    named = sorted(keys, key=lambda key: list(_PHRASES).index(key) if key in _PHRASES else len(_PHRASES))
     phrases = [
         _PHRASES.get(key, f"set {key} = {{}}").format(one_line(_text_of(key, wish), VALUE_CHARS))
         for key in named[:MOST_PHRASES]
