@@ -128,7 +128,7 @@ def test_a_command_from_a_file_is_written_out_once_its_folder_is_trusted(
     assert "1 slash command of" in untrusted.err and "/tell) is ignored until you run `co-tui trust`" in untrusted.err
     assert (untrusted.code, provider.requests) == (2, []) and "Unknown command /tell." in untrusted.err
     trusted = here("trust")
-    assert trusted.code == 0 and "(/tell)" in trusted.err
+    assert trusted.code == 0 and "/tell (" in trusted.out
     assert here("run", "-p", "/tell words").code == 0
     assert provider.requests[-1]["messages"][-1]["content"] == "Tell me about words: word = 'helo'"
 

@@ -120,7 +120,10 @@ async def test_a_project_for_claude_code_is_listed_trusted_and_its_unused_keys_a
     (folder / "CLAUDE.md").write_text("Be kind.\n")
     async with running(launched(home, provider), size=(80, 24)) as (app, pilot):
         shown = " ".join(screen_text(app).replace("│", " ").split())
-        assert "run commands (true make check), set variables for commands (STAGE) and give the model instructions" in shown
+        assert (
+            "run commands (true make check), set variables for commands (STAGE) and give the model instructions"
+            in shown
+        )
         await to_question(app, pilot)
         await pilot.press("v")
         await until(pilot, lambda: isinstance(app.screen, FileScreen))
