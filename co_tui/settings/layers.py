@@ -13,9 +13,17 @@ from co_tui.inert import one_line, shell_text
 from co_tui.paths import DEBUG_VARIABLE, HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards, path_text
 from co_tui.record import Record
 from co_tui.settings.all_settings import USERS_OWN, Settings, check, rules, unknown_key
-from co_tui.settings.consistency import SUSPENDED, UNREADABLE, contradictions, readable_rules, rule_warnings
+from co_tui.settings.consistency import (
+    SUSPENDED,
+    UNREADABLE,
+    combined,
+    contradictions,
+    readable_rules,
+    rule_warnings,
+    with_source,
+)
 from co_tui.settings.files import read_table
-from co_tui.settings.hook_entries import joined, supported_hooks
+from co_tui.settings.hook_entries import supported_hooks
 from co_tui.settings.markdown.agent_files import AgentFiles, project_folder
 from co_tui.settings.markdown.command_files import CommandFiles
 from co_tui.settings.mcp_servers import McpServer
@@ -27,7 +35,7 @@ from co_tui.settings.policies.policy_files import (
     read_policy,
     unknown_policy,
 )
-from co_tui.settings.rules import ENVIRONMENT_PREFIX, SANDBOXES, NamesOnly, SettingsError, quoted
+from co_tui.settings.rules import ENVIRONMENT_PREFIX, SANDBOXES, SettingsError, quoted
 from co_tui.settings.trust_requests import (
     ProjectFiles,
     allowed_before_trust,
@@ -53,8 +61,6 @@ MOST_WARNINGS: Final = 5
 """For one file, which may have thousands of unknown keys."""
 SPENDING: Final = ("max_session_cost", "max_daily_cost")
 """Limits that a project may only lower."""
-TABLES: Final = ("mcp_servers", "after_edit", "env")
-"""Tables whose entries from several layers are combined."""
 LEFT_OUT: Final = "Ignored."
 """Ends the sentence about a bad value in a project's file."""
 
@@ -226,7 +232,7 @@ class _Merge:
     def _add(self, key: str, value: object, source: str) -> None:
         if key == "mcp_servers" and isinstance(value, Mapping) and source in self._folder_files:
             value = {name: each.but(is_project=True) for name, each in value.items() if isinstance(each, McpServer)}
-        self.found[key] = _combined(key, self.found.get(key), Origin(_with_source(key, value, source), source))
+        self.found[key] = _combined(key, self.found.get(key), Origin(with_source(key, value, source), source))
 
     def _refuse(self, key: str, value: object, error: SettingsError, source: str) -> None:
         is_folder = source in self._folder_files
@@ -378,29 +384,12 @@ def _stricter(current: Origin, narrowing: Origin) -> Origin:
     return max(current, narrowing, key=lambda origin: SANDBOXES.index(str(origin.value)))
 
 
-def _with_source(key: str, value: object, source: str) -> object:
-    """The value; permission rules and hooks get their source, since those of several files are combined."""
-    if key == "hooks" and isinstance(value, Mapping):
-        return {event: tuple(each._replace(source=source) for each in entries) for event, entries in value.items()}
-    if key != "permissions":
-        return value
-    assert isinstance(value, tuple)
-    return tuple(each._replace(source=source) for each in value)
-
-
 def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
-    """The stronger value; MCP servers, checks, permission rules and hooks of several layers are combined."""
+    """The stronger value, or both where those of several layers are combined."""
     if stronger is None:
         return weaker
-    source = f"{stronger.source}{SOURCE_SEPARATOR}{weaker.source}"
-    if key == "permissions" and isinstance(stronger.value, tuple) and isinstance(weaker.value, tuple):
-        return Origin((*stronger.value, *weaker.value), source)
-    if key in TABLES and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
-        both = {**weaker.value, **stronger.value}
-        return Origin(NamesOnly(both) if key == "env" else both, source)
-    if key == "hooks" and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
-        return Origin(joined(stronger.value, weaker.value), source)
-    return stronger
+    both = combined(key, stronger.value, weaker.value)
+    return stronger if both is None else Origin(both, f"{stronger.source}{SOURCE_SEPARATOR}{weaker.source}")
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:

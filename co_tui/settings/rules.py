@@ -96,6 +96,9 @@ GROUPS: Final[tuple[SettingGroup, ...]] = ("answering", "context", "tools", "loo
 class NamesOnly(dict[str, str]):
     """A table of texts of which only the names are shown: a text may be a key."""
 
+    def __repr__(self) -> str:
+        return ", ".join(self)
+
 
 class About(NamedTuple):
     """The group, name and purpose of a setting."""

@@ -24,6 +24,7 @@ from co_tui.agent.redact import KEY_VARIABLES, keys_of_ours, without_secrets
 from co_tui.agent.wire import http
 from co_tui.inert import one_line
 from co_tui.settings.hook_entries import PROJECT_VARIABLE
+from co_tui.settings.markdown.agent_files import project_folder
 from co_tui.settings.mcp_servers import McpServer, VariableRefused, variables_in, with_variables
 from co_tui.settings.rules import ENVIRONMENT_PREFIX
 
@@ -44,7 +45,7 @@ class Connection:
     def __init__(
         self, name: str, server: McpServer, cwd: Path, environ: Mapping[str, str], elicitations: Elicitations
     ) -> None:
-        environ = {**environ, **server.variables, PROJECT_VARIABLE: str(cwd)}
+        environ = {**environ, **server.variables, PROJECT_VARIABLE: str(project_folder(cwd))}
         if server.is_project:
             _refuse_keys(server, environ)
         env, headers = (_filled(table, environ) for table in (server.env, server.headers))
