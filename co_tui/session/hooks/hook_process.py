@@ -124,11 +124,7 @@ async def _start(
                 command,
                 stdin=stdin,
                 cwd=place.cwd,
-                env={
-                    **without_secrets(place.environ),
-                    **place.variables,
-                    PROJECT_VARIABLE: str(project_folder(place.cwd)),
-                },
+                env=environ,
                 start_new_session=True,
             )
         )
