@@ -70,6 +70,7 @@ class RuntimeFactory:
         environment, name = self._environment, model_handle.name
         self.compaction.files.remembered = Remembered(settings.daily_memory)
         self.hooks.use(settings, model_handle.asked.secrets)
+        self.tools.commands.variables = settings.env
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
         permissions = self.tools.permissions(settings)
         fits = estimated_window(window.tokens, meter.ratio)

@@ -221,7 +221,6 @@ class WorkingTools:
 
     def _make_folder(self) -> SessionFolder:
         permissions = self._permissions
-        self._workplace.commands.variables = self._settings.env
         kind = self._settings.command_sandbox
         return self._workplace.tool_folder(
             SANDBOX if kind == SANDBOX_OFF else kind,
