@@ -5,14 +5,13 @@ from typing import Any, Final
 
 from co_tui.settings.all_settings import check
 from co_tui.settings.claude_code.json_files import shown_key
-from co_tui.settings.hook_entries import HookEntry, hooks_as_table, supported_hooks
+from co_tui.settings.hook_entries import HookEntry, hooks_as_table, mode_of, supported_hooks
 from co_tui.settings.permission_rules import EFFECTS
-from co_tui.settings.rules import ASK, EDITS, PLAN, SettingsError, quoted
+from co_tui.settings.rules import SettingsError, quoted
 from co_tui.trust import ProgramFile
 
 SILENT: Final = frozenset(("$schema", "disabledMcpjsonServers", "disableAllHooks"))
 """Keys that need no word: used elsewhere, or without a meaning."""
-MODES: Final = {"default": ASK, "acceptEdits": EDITS, "plan": PLAN}
 HOOK_TIMEOUT_S: Final = 600
 """For a hook that names none, as in Claude Code."""
 PROMPT_HOOK_TIMEOUT_S: Final = 30
@@ -60,8 +59,9 @@ class _Reader:
         if rules := {effect: value[effect] for effect in reversed(EFFECTS) if effect in value}:
             self.settings["permissions"] = rules
         for key in [key for key in value if key not in EFFECTS]:
-            if key == "defaultMode" and value[key] in tuple(MODES):
-                self.settings["mode"] = MODES[value[key]]
+            mode = mode_of(value[key]) if key == "defaultMode" and isinstance(value[key], str) else None
+            if mode is not None:
+                self.settings["mode"] = mode
             else:
                 shown = f" = {quoted(value[key])}: there is no such mode" if key == "defaultMode" else ""
                 self.unused.append(f"{shown_key('permissions', key)}{shown}")
