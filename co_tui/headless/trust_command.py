@@ -17,15 +17,15 @@ from co_tui.trust import Trust
 def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool, dry_run: bool = False) -> int:
     """Trust the project around the folder with what its files want now, or no longer; or list what is trusted. With
     `dry_run`, list what they want and what of them has no effect."""
-    known = Trust(context.paths.trust_file)
+    known, named, folder = Trust(context.paths.trust_file), folder, folder.absolute()
     if listed:
-        return _list(known, kept_for(SyncedFiles(context.paths, context.store.sync.files), folder.absolute()))
+        return _list(known, kept_for(SyncedFiles(context.paths, context.store.sync.files), folder))
     if not folder.is_dir():
-        say(f"No folder {folder}.")
+        say(f"No folder {named}.")
         return FAILED
     try:
         if revoke:
-            _forget_approvals(kept_for(SyncedFiles(context.paths, context.store.sync.files), folder.absolute()))
+            _forget_approvals(kept_for(SyncedFiles(context.paths, context.store.sync.files), folder))
         return _revoke(known, folder) if revoke else _trust(known, folder, dry_run=dry_run)
     except OSError as error:
         say(f"Cannot revoke what is always allowed there: {error.filename} ({error.strerror}).")
@@ -53,7 +53,7 @@ def _trust(known: Trust, folder: Path, *, dry_run: bool) -> int:
     for line in trust_lines(wish, KEY_VARIABLES) if wish is not None else ():
         put(redact(line))
     if wish is None or not wish.requested:
-        place = path_text(wish.file if wish and wish.file.exists() else folder.absolute())
+        place = path_text(wish.file if wish and wish.file.exists() else folder)
         say(f"Nothing in {place} needs trust. Its context settings apply anyway.")
         return DONE
     if dry_run:
@@ -74,9 +74,9 @@ def _forget_approvals(kept: KeptApprovals) -> None:
 
 
 def _revoke(known: Trust, folder: Path) -> int:
-    trusted = next((place for place in (folder, *folder.absolute().parents) if known.revoke(place)), None)
+    trusted = next((place for place in (folder, *folder.parents) if known.revoke(place)), None)
     if trusted is None:
-        say(f"{path_text(folder.absolute())} was not trusted.")
+        say(f"{path_text(folder)} was not trusted.")
     else:
         say(f"{trusted} is no longer trusted.")
     return DONE

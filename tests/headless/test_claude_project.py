@@ -22,6 +22,7 @@ def call(tool: str, **arguments: Any) -> Reply:
 @pytest.fixture
 def project(folder: Path) -> Path:
     (folder / ".claude" / "rules").mkdir(parents=True)
+    (folder / ".git").mkdir()
     (folder / "src").mkdir()
     (folder / "src" / "a.ts").write_text("const a = 1\n")
     (folder / "src" / "a.md").write_text("# a\n")
@@ -51,7 +52,9 @@ def results(provider: Provider) -> list[str]:
     return [each["content"] for each in provider.requests[-1]["messages"] if each["role"] == "tool"]
 
 
-def test_a_trusted_project_works_as_it_is(project: Path, served_here: Here, provider: Provider) -> None:
+def test_a_trusted_project_works_as_it_is(
+    project: Path, served_here: Here, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     provider.window = 60_000
     steps = [
         call("read_file", path="src/a.md"),
@@ -69,7 +72,9 @@ def test_a_trusted_project_works_as_it_is(project: Path, served_here: Here, prov
     listed = served_here("trust", "--dry-run")
     assert "not used: statusLine" in listed.out and "not used: hooks.PostCompact" in listed.out
     assert "is not trusted with this" in listed.err
+    monkeypatch.chdir(project / "src")  # the project around the folder is trusted
     assert served_here("trust").code == 0 and "is trusted with this" in served_here("trust", "--dry-run").err
+    monkeypatch.chdir(project)
 
     provider.script = list(steps)
     done = served_here("run", "-p", "hello")
