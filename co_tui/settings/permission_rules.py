@@ -150,10 +150,19 @@ def covers_command(rule: Rule, words: Sequence[str]) -> bool:
         return True
     prefix = prefix_of(rule)
     if prefix is not None:
-        return bool(prefix) and tuple(words[: len(prefix)]) == prefix
+        return _begins_with(words, prefix, rule.pattern.endswith(":*"))
     if "*" not in rule.pattern:
         return tuple(words) == _words(rule.pattern)
     return _matches(rule.pattern, " ".join(words))
+
+
+def _begins_with(words: Sequence[str], prefix: Sequence[str], may_go_on: bool) -> bool:
+    """Whether a command begins with these words. `may_go_on`: the last of them may be followed by a colon, so that
+    `npm run test:*` covers `npm run test:unit`, too; it is never the beginning of another word, as in `git commitx`."""
+    if not prefix or len(words) < len(prefix) or tuple(words[: len(prefix) - 1]) != tuple(prefix[:-1]):
+        return False
+    last = words[len(prefix) - 1]
+    return last == prefix[-1] or (may_go_on and len(prefix) > 1 and last.startswith(f"{prefix[-1]}:"))
 
 
 @cache

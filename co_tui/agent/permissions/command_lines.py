@@ -250,9 +250,9 @@ class _Line:
 
     def _is_covered(self, part: Part, rules: Sequence[Rule]) -> bool:
         """Whether a rule allows a command. A rule allows a dangerous one only by naming what is dangerous about it, as
-        `Bash(rm:*)` does."""
+        `Bash(rm:*)` does; a written one allows variables in front only by naming them."""
         bare, use = unwrapped(part.bare), self._kept_use(part)
-        forms = [part.with_variables, *([part.bare, bare] if part.has_harmless_variables else [])]
+        forms = part.own_forms
         covering = [rule for rule in rules if any(covers_command(rule, form) for form in forms)]
         if may_run_code(bare) or (bare[0] in WRITES_FILES and use is None):
             covering = [rule for rule in covering if _is_exact(rule)]

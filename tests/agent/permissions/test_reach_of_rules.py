@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.older_answers import converted, rules_of
@@ -125,3 +128,24 @@ def test_an_answer_adds_rules_only_if_it_allows_and_lasts(folder: Path) -> None:
 def test_older_answers_are_converted_if_they_are_as_narrow_as_todays(tool: str, pattern: str, rule: str | None) -> None:
     found = converted(tool, pattern)
     assert (str(found) if found is not None else None) == rule
+
+
+LINES = [
+    "{rule} ; {other}", "{other} && {rule}", "{rule} || {other}", "{rule} | {other}", "{rule} & {other}",
+    "{rule}\n{other}", "{rule} $({other})", "{rule} `{other}`", '{rule} "$({other})"', "{rule} <({other})",
+    "{rule} > made", "{rule} 2>> made", "X=$({other}) {rule}", "CI=1 {rule}", "({other}; {rule})",
+    "{rule} --x={{1,$({other})}}", "if {rule}; then {other}; fi", "{rule} <<< $({other})",
+]  # fmt: skip
+
+
+@given(
+    st.sampled_from(["npm run test", "npm run test:unit", "npm run test -- --fast", "timeout 9 npm run test:*"]),
+    st.sampled_from(["npm install", "touch made", "npm run tests", "make", "curl example.com"]),
+    st.sampled_from(LINES),
+)
+@examples(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_rule_never_reaches_across_an_operator(folder: Path, covered: str, other: str, line: str) -> None:
+    allowed = "Bash(npm run test:*)"
+    assert judged(folder, covered, allow=allowed).action == "run"
+    assert judged(folder, line.format(rule=covered, other=other), allow=allowed).action == "ask"
+    assert judged(folder, line.format(rule=covered, other=other), deny=allowed).action == "refuse"
