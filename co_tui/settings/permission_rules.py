@@ -76,6 +76,8 @@ class RuleInForce(NamedTuple):
     effect: Effect
     rule: Rule
     source: str = ""
+    for_turn: bool = False
+    """Whether a slash command brings it, for its turn: it never allows what is dangerous."""
 
     def covers(self, path: Path, folder: Path, home: Path) -> bool:
         """Whether its pattern covers a path. All paths are resolved."""

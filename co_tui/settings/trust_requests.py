@@ -10,7 +10,12 @@ from co_tui.record import Record
 from co_tui.settings.all_settings import USERS_OWN, Settings, needs_trust
 from co_tui.settings.files import read_table
 from co_tui.settings.markdown.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
-from co_tui.settings.markdown.command_files import CommandFiles, read_commands, read_project_commands
+from co_tui.settings.markdown.command_files import (
+    CommandFiles,
+    read_commands,
+    read_project_commands,
+    read_user_commands,
+)
 from co_tui.settings.rules import SettingsError
 from co_tui.trust import AGENTS, COMMANDS, INSTRUCTIONS, Trust, TrustRequest
 
@@ -113,7 +118,7 @@ def trust_request(table: Mapping[str, object], found: ProjectFiles) -> TrustRequ
         instructions=tuple(lists[INSTRUCTIONS]),
         agents=tuple(f"{agent.name} on {agent.model}" if agent.model else agent.name for agent in agents),
         agent_files=tuple(agent.file for agent in agents),
-        commands=tuple(f"/{command.name}" for command in commands),
+        commands=tuple(command.listed for command in commands),
         command_files=tuple(command.file for command in commands),
     )
 
@@ -154,8 +159,8 @@ def own_agents(paths: Paths, settings: Settings) -> AgentFiles:
 
 
 def own_commands(paths: Paths, settings: Settings) -> CommandFiles:
-    own = read_commands(paths.slash_commands)
-    return own.before(read_commands(folder / "commands")) if (folder := _claude(paths, settings)) else own
+    own, folder = read_user_commands(paths.slash_commands, paths.skills), _claude(paths, settings)
+    return own.before(read_user_commands(folder / "commands", folder / "skills")) if folder else own
 
 
 def own_skill_folders(paths: Paths, settings: Settings) -> tuple[Path, ...]:

@@ -9,7 +9,7 @@ from co_tui.agent.tool_names import mcp_server_and_tool
 from co_tui.session.environment import Environment
 from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.settings import CommandFile, Settings, commands_in_force
-from co_tui.settings.permission_rules import MCP
+from co_tui.settings.permission_rules import MCP, RuleInForce
 
 _TYPED: Final = re.compile(r"/([^\s/]+)(?:\s+(.*))?", re.DOTALL)
 
@@ -27,8 +27,13 @@ class FoundCommand(NamedTuple):
 
     @property
     def model(self) -> str:
-        """The model its turn runs with; empty for the session's own."""
-        return self.command.own_model if isinstance(self.command, CommandFile) else ""
+        """The model that it names for its turn, as written; empty for the session's own."""
+        return self.command.model if isinstance(self.command, CommandFile) else ""
+
+    @property
+    def allowed(self) -> tuple[RuleInForce, ...]:
+        """What it allows for its turn. A project's command is found only if the folder is trusted."""
+        return self.command.allowed if isinstance(self.command, CommandFile) else ()
 
 
 async def find_command(prompt: str, environment: Environment, settings: Settings) -> FoundCommand | None:

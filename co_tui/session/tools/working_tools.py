@@ -44,6 +44,7 @@ from co_tui.session.tools.web_tools import WebTools
 from co_tui.session.workplace.session_workplace import SessionWorkplace
 from co_tui.settings import Settings
 from co_tui.settings.claude_code.instruction_files import InstructionFile
+from co_tui.settings.markdown.command_files import SKILL_FOLDERS
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
 
@@ -60,7 +61,6 @@ ROOMY_WINDOW_TOKENS: Final = 16_000
 """Below this, a call edits one file only."""
 MOST_READ_CHARS: Final = 50_000
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
-SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
 _FILE_TOOLS: Final = (
     "read_file", "write_file", "edit_file", "list_directory", "search_files", "find_files", "create_directory",
 )  # fmt: skip

@@ -87,6 +87,27 @@ def test_no_rule_is_offered_for_what_a_rule_cannot_say(folder: Path) -> None:
     assert judged(folder, "make > ../log").rules == judged(folder, "make > src/log 2> ../log").rules == ()
 
 
+def test_what_a_slash_command_allows_gives_way_to_rules_and_dangers(folder: Path) -> None:
+    def under(line: str, of_command: str, **more: str) -> Verdict:
+        written = [*rules(**more), RuleInForce("allow", parse_rule(of_command), "/go", for_turn=True)]
+        tool, key = ("web_fetch", "url") if line.startswith("http") else ("run_command", "command")
+        return judge_in(folder).verdict(tool, {key: line}, "ask", written)
+
+    assert under("make all", "Bash").action == under("git push", "Bash", allow="Bash(git push:*)").action == "run"
+    assert under("make all", "Bash", ask="Bash(make:*)").action == "ask"
+    assert under("make all", "Bash", deny="Bash(make:*)").action == "refuse"
+    for line, allow in {
+        "rm x": "Bash(rm:*)",
+        "git push": "Bash(git push)",
+        "make; rm x": "Bash",
+        "rm $HOME/x": "Bash",
+        "cp src/a .git/config": "Bash",
+        "http://localhost/": "WebFetch(domain:localhost)",
+    }.items():
+        assert under(line, allow).action == "ask", line
+        assert under(line, allow, allow=allow).action == ("ask" if allow == "Bash" else "run"), line
+
+
 def test_a_rule_for_copying_does_not_reach_what_makes_programs_run(folder: Path) -> None:
     rule = "Bash(cp, harmless options)"
     assert judged(folder, "cp src/tasks.json src/other", allow=rule).action == "run"
