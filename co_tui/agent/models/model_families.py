@@ -36,7 +36,7 @@ def model_named(written: str, present: str) -> str:
 
 def unknown_family(written: str, present: str) -> str:
     """The sentence about a name that means no model here."""
-    return f"{present.partition(':')[0]} has no model {written}."
+    return f"{written} is not a known model of {present.partition(':')[0]}."
 
 
 @cache

@@ -176,7 +176,7 @@ async def test_a_tool_with_a_rule_is_refused_for_anything_else_without_a_questio
     assert (folder / "made").exists() and not (folder / "more").exists()
     assert model.sent("Make")[-1].count("The agent maker has this tool for Bash(touch:*) only.") == 2
     (error,) = facts(stored_events(home, session.id), SessionError)
-    assert (error.what, error.outcome) == ("scripted has no model haiku.", "maker uses scripted instead")
+    assert (error.what, error.outcome) == ("haiku is not a known model of scripted.", "maker uses scripted instead")
     await ended(made, session, home)
 
 
