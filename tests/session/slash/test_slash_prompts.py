@@ -10,7 +10,7 @@ from pydantic_ai.messages import UserPromptPart
 
 from co_tui.agent.mcp.server_prompts import ServerPrompt
 from co_tui.agent.mcp.servers import McpServers
-from co_tui.events import ModelChange, PromptReturned
+from co_tui.events import ModelChange, PromptReturned, SessionError
 from co_tui.events.stored_messages import pieces, prompt_of
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.hooks.session_hooks import PromptRefused
@@ -67,7 +67,7 @@ def sent(session: Session) -> str:
 
 
 async def test_the_model_gets_the_file_with_arguments_and_the_log_what_was_typed(folder: Path, home: Path) -> None:
-    session = await started(folder, home, "---\ndescription: x\n---\nReview $1 for $2.")
+    session = await started(folder, home, "---\ndescription: x\nmodel: haiku\n---\nReview $1 for $2.")
     assert await session.submit("/go src 'odd names'") is Outcome.DONE
     message = session.state.history[0].message
     assert sent(session) == "Review src for odd names."
@@ -77,6 +77,8 @@ async def test_the_model_gets_the_file_with_arguments_and_the_log_what_was_typed
         ("attached", "## .claude/commands/go.md\nReview src for odd names."),
     ]
     assert text_of(message) == "Review src for odd names.", "the lens shows what is sent"
+    (error,) = facts(log_of(environment_of(session), session), SessionError)
+    assert (error.what, error.outcome) == ("haiku is not a known model of scripted.", "scripted answers")
     await left(environment_of(session), session)
 
 
