@@ -12,7 +12,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_ai.usage import UsageLimits
 from pydantic_ai_harness.subagents import SubAgent, SubAgents, SubAgentToolset
 
-from co_tui.agent.permissions.agent_limits import LIMITS, AgentLimits, limits_of, tool_and_rule
+from co_tui.agent.permissions.agent_limits import LIMITS, AgentLimits, limits_of, tools_in
 from co_tui.agent.tool_names import DELEGATE_TOOL, TRANSFER_TOOL, is_named, our_names
 from co_tui.settings import AgentFile
 from co_tui.settings.rules import DELEGATE_CONTEXTS, FRESH
@@ -77,9 +77,9 @@ class Delegates(NamedTuple):
 
 def delegate_of(file: AgentFile) -> Delegate:
     """The agent of a file; one that answers in the conversation can hand it back, unless its file withholds that."""
-    named = [tool_and_rule(each)[0] for each in file.tools or ()]
+    named = [name for name, _ in tools_in(file.tools or ())]
     given = None if file.tools is None else frozenset((*our_names(named), TRANSFER_TOOL))
-    withheld = frozenset(our_names(name for name, rule in map(tool_and_rule, file.withheld_tools) if rule is None))
+    withheld = frozenset(our_names(name for name, rule in tools_in(file.withheld_tools) if rule is None))
 
     def allows(tool: str) -> bool:
         return (given is None or is_named(tool, given)) and not is_named(tool, withheld)

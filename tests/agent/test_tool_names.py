@@ -69,7 +69,7 @@ def test_the_tools_an_agent_gets(
         ("edit_file", {"path": "docs/../src/a.py"}, False),
         ("web_fetch", {"url": "https://docs.example.com/x"}, True),
         ("web_fetch", {"url": "https://example.com/x"}, False),
-        ("delegate_task", {"agent_name": "worker"}, True),
+        ("delegate_task", {"agent_name": "helper"}, True),
         ("delegate_task", {"agent_name": "self"}, False),
         ("transfer_to_agent", {"agent_name": "main"}, True),
     ],
@@ -77,10 +77,10 @@ def test_the_tools_an_agent_gets(
 def test_a_tool_with_a_rule_is_for_such_calls_only(
     tmp_path: Path, tool: str, arguments: dict[str, object], keeps: bool
 ) -> None:
-    tools = (
-        "Bash(git log:*) Bash(git diff:*) Edit(docs/**) WebFetch(domain:docs.example.com) Agent(worker) Read Read(x)"
-    )
-    limits = delegate_of(AgentFile(file=Path("a.md"), name="a", tools=tool_list([tools]))).limits
+    commands, others = "Bash(git log:*) Bash(git diff:*)", "Edit(docs/**), Agent(worker, helper) Read Read(x)"
+    tools = tool_list([commands, others, "WebFetch(domain:docs.example.com)", "Grep", "Bash(ls, Grep"])
+    assert tools[-2:] == ("Grep", "Bash(ls, Grep"), "a rule that is not closed is none"
+    limits = delegate_of(AgentFile(file=Path("a.md"), name="a", tools=tools)).limits
     judge = Judge(folder=tmp_path, home=tmp_path)
     assert tool not in limits.only or judge.keeps_to(tool, arguments, limits.only[tool]) == keeps
     assert keeps or tool in limits.only

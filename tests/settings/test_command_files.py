@@ -188,12 +188,12 @@ def test_the_request_for_trust_says_what_a_command_allows_and_what_is_not_used(p
     wish = project_trust_request(project)
     assert wish is not None
     assert wish.commands == (
-        "/go (allows Bash(git add:*), Read for its turn; SlashCommand, Foo(x) not used)",
-        "/skill:fork (allows Bash for its turn; context not used)",
+        "/go (allows Bash(git add:*), Read for its turn, SlashCommand, Foo(x) not used)",
+        "/skill:fork (allows Bash for its turn, context not used)",
     )
     assert wish.requested["commands"] == [
-        f"{wish.commands[0]} (.claude/commands/go.md, model haiku)",
-        f"{wish.commands[1]} (.claude/skills/fork/SKILL.md, runs make)",
+        wish.commands[0].replace("(", "(.claude/commands/go.md, model haiku, ", 1),
+        "/skill:fork (.claude/skills/fork/SKILL.md, allows Bash for its turn, context not used, runs make)",
     ]
 
 

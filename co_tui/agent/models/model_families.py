@@ -25,7 +25,7 @@ def model_named(written: str, present: str) -> str:
     if provider is None or not provider.default_model or served(present) is not None:
         return ""  # which models such a server has is not known
     prefix = present.partition(":")[0]
-    names, word = _names_of(provider.prefix), written.lower()
+    names, word = _names_of(provider.prefix), written.lower().partition("[")[0]  # `sonnet[1m]`
     if word in names:
         return f"{prefix}:{word}"
     maker = provider.default_model.partition("-")[0]

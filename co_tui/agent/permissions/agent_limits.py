@@ -1,13 +1,14 @@
 """What the file of an agent says about the use of its tools: `Bash(git log:*)` gives the tool for such calls only."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import NamedTuple
 
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import OTHER_NAMES, TOOLS, our_names
 from co_tui.settings import AgentFile
-from co_tui.settings.permission_rules import MCP, Rule, RuleInForce, parse_rule
+from co_tui.settings.permission_rules import AGENT, MCP, Rule, RuleInForce, parse_rule
+from co_tui.settings.permission_rules import OTHER_NAMES as OTHER_TOOL_NAMES
 
 
 class AgentLimits(NamedTuple):
@@ -31,18 +32,26 @@ LIMITS: ContextVar[tuple[AgentLimits, ...]] = ContextVar("limits of the agents w
 
 def limits_of(agent: str, given: Iterable[str], withheld: Iterable[str]) -> AgentLimits:
     """The limits in what a file gives its agent and withholds from it."""
-    named = [tool_and_rule(each) for each in given]
+    named = list(tools_in(given))
     whole = {tool for name, rule in named if rule is None for tool in our_names([name])}
     only: dict[str, list[Rule]] = {}
     for name, rule in named:
         for tool in our_names([name]) if rule is not None else ():
             if tool not in whole and rule is not None:
                 only.setdefault(tool, []).append(rule)
-    rules = [rule for each in withheld if (rule := tool_and_rule(each)[1]) is not None]
+    rules = [rule for _, rule in tools_in(withheld) if rule is not None]
     return AgentLimits(agent, only, [RuleInForce("deny", rule, f"the file of agent {agent}") for rule in rules])
 
 
-def tool_and_rule(written: str) -> tuple[str, Rule | None]:
+def tools_in(written: Iterable[str]) -> Iterator[tuple[str, Rule | None]]:
+    """The tools that a file names, each with its rule, if any; `Agent(a, b)` stands for two."""
+    for each in written:
+        name, _, inside = each.partition("(")
+        several = inside.removesuffix(")").split(",") if OTHER_TOOL_NAMES.get(name, name) == AGENT else ()
+        yield from map(_tool_and_rule, [f"{name}({part.strip()})" for part in several] if len(several) > 1 else [each])
+
+
+def _tool_and_rule(written: str) -> tuple[str, Rule | None]:
     """A tool that a file names, and the rule for it, as in `Bash(git log:*)`; what is not a rule stays the name of no
     tool."""
     name = written.removesuffix("__*") if written.startswith(MCP) else written
@@ -57,5 +66,5 @@ def tool_and_rule(written: str) -> tuple[str, Rule | None]:
 
 def unknown_tools(file: AgentFile) -> list[str]:
     """The unknown tools an agent file names. Names with `_` may be MCP tools, which are not known yet."""
-    named = {each: tool_and_rule(each)[0] for each in (*(file.tools or ()), *file.withheld_tools)}
+    named = {each: name for each in (*(file.tools or ()), *file.withheld_tools) for name, _ in tools_in([each])}
     return [each for each, name in named.items() if "_" not in name and name not in OTHER_NAMES and name not in TOOLS]

@@ -77,19 +77,26 @@ class CommandFile(Record):
     @property
     def listed(self) -> str:
         """Its name, and what it may do more than write a prompt."""
-        more = [f"allows {', '.join(str(each.rule) for each in self.allowed)} for its turn"] if self.allowed else []
-        other_tools = [each for each in self.allowed_tools if _allowed(each, "") is None]
-        more += [f"{', '.join((*self.unused_keys, *other_tools))} not used"] if self.unused_keys or other_tools else []
-        return f"/{self.name} ({'; '.join(more)})" if more else f"/{self.name}"
+        return f"/{self.name} ({', '.join(more)})" if (more := self._more()) else f"/{self.name}"
 
     @property
     def access_text(self) -> str:
         """What trusting its folder lets it request. Part of the trust digest."""
-        model = f", model {self.model}" if self.model else ""
         from co_tui.settings.markdown.command_text import shell_lines
 
-        runs = "".join(f", runs {line}" for line in shell_lines(self.body))
-        return f"{self.listed} ({'/'.join(self.file.parts[-4 if self.is_skill else -3 :])}{model}{runs})"
+        file = "/".join(self.file.parts[-4 if self.is_skill else -3 :])
+        model = [f"model {self.model}"] if self.model else []
+        runs = [f"runs {line}" for line in shell_lines(self.body)]
+        return f"/{self.name} ({', '.join((file, *model, *self._more(), *runs))})"
+
+    def _more(self) -> list[str]:
+        """What it allows, and which of its keys and tools have no effect."""
+        rules = ", ".join(str(each.rule) for each in self.allowed)
+        unused = (*self.unused_keys, *(each for each in self.allowed_tools if _allowed(each, "") is None))
+        return [
+            *([f"allows {rules} for its turn"] if rules else []),
+            *([f"{', '.join(unused)} not used"] if unused else []),
+        ]
 
 
 class CommandFiles(Record):

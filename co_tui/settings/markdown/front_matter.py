@@ -11,7 +11,7 @@ FENCE: Final = "---"
 _KEY: Final = re.compile(r"([\w-]+):(?:\s+(.*)|)$")
 _BLOCKS: Final = ("", ">", ">-", ">+", "|", "|-", "|+")
 """What may follow a key whose value is on the lines below."""
-_TOOL: Final = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+_TOOL: Final = re.compile(r"[^\s,(]+(?:\([^)]*\)?)?")
 
 
 class FrontMatter(NamedTuple):
@@ -33,7 +33,8 @@ def read_front_matter(text: str) -> FrontMatter:
 
 
 def tool_list(texts: Iterable[str]) -> tuple[str, ...]:
-    """Tools as people list them, with commas or spaces between them: `Read, Bash(git log:*)`."""
+    """Tools as people list them, with commas or spaces between them: `Read, Bash(git log:*)`. One whose parenthesis is
+    not closed takes in the rest, and so is none."""
     return tuple(_TOOL.findall(", ".join(texts)))
 
 
