@@ -50,6 +50,15 @@ def test_front_matter_as_people_write_it(
     assert (found.description, found.model, found.tools) == (description, model, tools)
 
 
+def test_the_request_for_trust_names_the_rules_of_its_tools_and_what_is_not_used(tmp_path: Path) -> None:
+    keys = "tools: Read, Bash(git log:*)\npermissionMode: plan\ncolor: red\nhooks:\n  PreToolUse:\n    - odd"
+    agent(tmp_path, ".claude/agents/one.md", f"---\n{keys}\n---\nDo it.\n")
+    request = project_trust_request(tmp_path)
+    assert request is not None and request.requested["agents"] == [
+        "one (tools Read, Bash(git log:*); not used: hooks, permissionMode; .claude/agents/one.md)"
+    ]
+
+
 BAD = {
     "plain.md": ("Just a text.", "does not start with a line `---`"),
     "open.md": ("---\nname: x\nDo it.", "no second line `---`"),

@@ -184,16 +184,20 @@ def test_skills_are_commands_after_built_in_ones_and_command_files(project: Path
 
 def test_the_request_for_trust_says_what_a_command_allows_and_what_is_not_used(project: Path) -> None:
     put(project, "go.md", "---\nallowed-tools: Bash(git add:*) Read, SlashCommand Foo(x)\nmodel: haiku\n---\nGo.")
-    skill(project / ".claude/skills", "fork", "---\ncontext: fork\nallowed-tools: [Bash]\n---\nDo it: !`make`")
+    skill(
+        project / ".claude/skills",
+        "fork",
+        "---\ncontext: fork\nallowed-tools: [Bash(${CLAUDE_SKILL_DIR}/x:*)]\n---\n!`make`",
+    )
     wish = project_trust_request(project)
     assert wish is not None
     assert wish.commands == (
-        "/go (allows Bash(git add:*), Read for its turn, SlashCommand, Foo(x) not used)",
-        "/skill:fork (allows Bash for its turn, context not used)",
+        "/go (allows Bash(git add:*), Read for its turn, not used: SlashCommand, Foo(x))",
+        f"/skill:fork (allows Bash({project}/.claude/skills/fork/x:*) for its turn, not used: context)",
     )
     assert wish.requested["commands"] == [
         wish.commands[0].replace("(", "(.claude/commands/go.md, model haiku, ", 1),
-        "/skill:fork (.claude/skills/fork/SKILL.md, allows Bash for its turn, context not used, runs make)",
+        wish.commands[1].replace("(", "(.claude/skills/fork/SKILL.md, ", 1).removesuffix(")") + ", runs make)",
     ]
 
 

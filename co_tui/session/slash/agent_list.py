@@ -56,6 +56,8 @@ def _one(agent: AgentFile, cwd: Path, present: str) -> Iterator[str]:
     yield inert(f"{INDENT}{tools}{without}{model}{context} · {path_text(file)}")
     if unknown := unknown_tools(agent):
         yield inert(f"{INDENT}! Unknown tool {', '.join(unknown)}; ignored.")
+    if agent.unused_keys:
+        yield inert(f"{INDENT}! {', '.join(agent.unused_keys)} in its file has no effect here.")
     if agent.model and not named:
         yield inert(f"{INDENT}! {unknown_family(agent.model, present)} The session's model is used.")
 

@@ -28,13 +28,12 @@ from co_tui.session.slash.find_command import FoundCommand
 from co_tui.session.tools.working_tools import WorkingTools
 from co_tui.session.workplace.workplace import Workplace
 from co_tui.settings import CommandFile
+from co_tui.settings.markdown.command_files import SKILL_FOLDER
 from co_tui.settings.markdown.command_text import MOST_COMMANDS, TextPiece, filled, pieces_of
 
 RUN: Final = "run_command"
 READ: Final = "read_file"
 LINE_CHARS: Final = 200
-SKILL_FOLDER: Final = "${CLAUDE_SKILL_DIR}"
-"""What the text of a skill calls its folder."""
 
 
 class SlashPrompt:

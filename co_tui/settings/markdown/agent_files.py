@@ -28,6 +28,22 @@ _TOML_KEYS: Final = frozenset(
 )  # fmt: skip
 
 
+UNUSED_KEYS: Final = frozenset(
+    (
+        "background",
+        "hooks",
+        "initialPrompt",
+        "isolation",
+        "maxTurns",
+        "mcpServers",
+        "memory",
+        "permissionMode",
+        "skills",
+    )
+)
+"""Keys that have an effect in other programs only."""
+
+
 class AgentFile(Record):
     """An agent to delegate to, as its file defines it."""
 
@@ -42,6 +58,7 @@ class AgentFile(Record):
     withheld_tools: tuple[str, ...] = ()
     context: str = ""
     """What it sees unless chosen: `fresh` or `conversation`; empty for the policy's default."""
+    unused_keys: tuple[str, ...] = ()
 
     @property
     def access_text(self) -> str:
@@ -50,7 +67,8 @@ class AgentFile(Record):
         without = f", except {', '.join(self.withheld_tools)}" if self.withheld_tools else ""
         model = f", model {self.model}" if self.model else ""
         context = f", context {self.context}" if self.context else ""
-        return f"{self.name} ({tools}{without}{model}{context}; {'/'.join(self.file.parts[-3:])})"
+        unused = f"; not used: {', '.join(self.unused_keys)}" if self.unused_keys else ""
+        return f"{self.name} ({tools}{without}{model}{context}{unused}; {'/'.join(self.file.parts[-3:])})"
 
 
 class AgentFiles(Record):
@@ -137,6 +155,7 @@ def _agent(file: Path, values: Mapping[str, Any], instructions: str) -> AgentFil
         tools=_names(values, "tools", "allowed-tools"),
         withheld_tools=_names(values, "disallowedTools", "disallowed-tools") or (),
         context=_context(values),
+        unused_keys=tuple(sorted(UNUSED_KEYS & values.keys())),
     )
 
 

@@ -21,6 +21,8 @@ PROJECT_FOLDERS: Final = (".agents/commands", ".claude/commands")
 SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
 """The same for skills, each a folder with this file:"""
 SKILL: Final = "SKILL.md"
+SKILL_FOLDER: Final = "${CLAUDE_SKILL_DIR}"
+"""What a skill calls its own folder."""
 MOST_FILES: Final = 200
 """Read from one folder and those below."""
 DESCRIPTION_CHARS: Final = 200
@@ -95,7 +97,7 @@ class CommandFile(Record):
         unused = (*self.unused_keys, *(each for each in self.allowed_tools if _allowed(each, "") is None))
         return [
             *([f"allows {rules} for its turn"] if rules else []),
-            *([f"{', '.join(unused)} not used"] if unused else []),
+            *([f"not used: {', '.join(unused)}"] if unused else []),
         ]
 
 
@@ -227,7 +229,9 @@ def _command(file: Path, name: str, values: _Values, body: str) -> CommandFile:
         argument_hint=one_line(_text(values, "argument-hint"), HINT_CHARS),
         model="" if model.lower() in INHERITED else model,
         argument_names=tuple(each for each in _listed(values, "arguments") if _ARGUMENT.fullmatch(each)),
-        allowed_tools=_listed(values, "allowed-tools"),
+        allowed_tools=tuple(
+            each.replace(SKILL_FOLDER, path_text(file.parent)) for each in _listed(values, "allowed-tools")
+        ),
         unused_keys=tuple(sorted(_UNUSED & values.keys())),
     )
 
