@@ -47,7 +47,7 @@ class TrustRequest(Record):
     """The agents it defines, each with its model if it names one."""
     agent_files: tuple[Path, ...] = ()
     commands: tuple[str, ...] = ()
-    """The slash commands it defines."""
+    """The slash commands it defines, those first that allow something for their turn."""
     command_files: tuple[Path, ...] = ()
 
     @property

@@ -87,7 +87,7 @@ class MarkdownFiles:
     def below(self, folder: Path, levels: int = DEEPEST) -> Iterator[Path]:
         """The Markdown files, those of the folder itself first."""
         self._seen.add(os.path.realpath(folder))
-        names = self._entries(folder)
+        names = self.entries(folder)
         yield from (Path(entry.path) for entry in names if entry.name.endswith(MARKDOWN) and not entry.is_dir())
         for entry in names if levels > 0 else ():
             if entry.is_dir() and os.path.realpath(entry.path) not in self._seen and self._may_enter(entry.path):
@@ -96,7 +96,8 @@ class MarkdownFiles:
     def _may_enter(self, folder: str) -> bool:
         return self._inside is None or is_inside(folder, self._inside)
 
-    def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
+    def entries(self, folder: Path) -> list[os.DirEntry[str]]:
+        """What is in a folder, sorted; nothing if it cannot be read."""
         try:
             with os.scandir(folder) as found:
                 listed = list(islice(found, self._left + 1))

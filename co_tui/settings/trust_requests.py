@@ -118,7 +118,7 @@ def trust_request(table: Mapping[str, object], found: ProjectFiles) -> TrustRequ
         instructions=tuple(lists[INSTRUCTIONS]),
         agents=tuple(f"{agent.name} on {agent.model}" if agent.model else agent.name for agent in agents),
         agent_files=tuple(agent.file for agent in agents),
-        commands=tuple(command.listed for command in commands),
+        commands=tuple(each.listed for each in sorted(commands, key=lambda command: not command.allowed)),
         command_files=tuple(command.file for command in commands),
     )
 

@@ -189,13 +189,16 @@ def test_the_request_for_trust_says_what_a_command_allows_and_what_is_not_used(p
         "fork",
         "---\ncontext: fork\nallowed-tools: [Bash(${CLAUDE_SKILL_DIR}/x:*)]\n---\n!`make`",
     )
+    put(project, "aaa.md")
     wish = project_trust_request(project)
     assert wish is not None
     assert wish.commands == (
         "/go (allows Bash(git add:*), Read for its turn, not used: SlashCommand, Foo(x))",
         f"/skill:fork (allows Bash({project}/.claude/skills/fork/x:*) for its turn, not used: context)",
+        "/aaa",
     )
     assert wish.requested["commands"] == [
+        "/aaa (.claude/commands/aaa.md)",
         wish.commands[0].replace("(", "(.claude/commands/go.md, model haiku, ", 1),
         wish.commands[1].replace("(", "(.claude/skills/fork/SKILL.md, ", 1).removesuffix(")") + ", runs make)",
     ]
