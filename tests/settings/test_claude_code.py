@@ -250,7 +250,9 @@ def test_the_user_s_own_files_for_other_agents_are_used_when_the_user_says_so(
     for answer, used in (("ask", False), ("off", False), ("on", True)):
         settings = Settings(files_of_other_agents=answer)
         assert [each.name for each in agents_in_force(paths, tmp_path, settings).agents] == ["reader"] * used
-        assert [each.name for each in commands_in_force(paths, tmp_path, settings).commands] == ["say"] * used
+        assert [each.name for each in commands_in_force(paths, tmp_path, settings).commands] == ["say", "pdf"][
+            : 2 * used
+        ]
         texts = [each.text for each in instructions_in_force(paths, tmp_path, settings)]
         assert texts == ["Be exact.", "Be brief."] * used
         assert own_skill_folders(paths, settings)[1:] == (user / ".claude" / "skills",) * used
