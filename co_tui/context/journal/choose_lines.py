@@ -50,7 +50,7 @@ _COMMON: Final = frozenset((
 ))  # fmt: skip
 MOST_LISTED: Final = 8
 """Names of a step that are listed without a line."""
-_NO_NAME: Final = re.compile(r"\d+p|[0-9a-f]{24,}")
+_NO_NAME: Final = re.compile(r"\d+p|[0-9a-f]{24,}|\d{4}-\d\d-\d\d\S*|\d\d[T:]\d\d\S*")
 _ENDING: Final = re.compile(r"\w{1,3}|\d+|html|json|jsonl|toml|yaml|java|scss|conf|lock|docx|xlsx|ipynb|swift|tfvars")
 """Of a file, an address or a version: many names have the same."""
 SPENT: Final = 0.01
@@ -303,7 +303,7 @@ def _again(times: int) -> float:
 
 
 def _tells_little(name: str, listed: Sequence[str]) -> bool:
-    """Whether a name is a hash, a line range, a part of one that is listed, or has the same last part as one."""
+    """Whether a name is a hash, a line range, a time, a part of one that is listed, or ends as one does."""
     pieces, last = (f".{name}", f"{name}.", f"/{name}"), name.rpartition(".")[2]
     is_ending = _ENDING.fullmatch(last) is not None
     return (

@@ -192,7 +192,9 @@ def _of_a_kind(verb: str, heads: Sequence[Head]) -> str:
 
 def _after_verb(head: Head) -> str:
     words = head.text.removeprefix("$ ")
-    return words.partition(head.verb)[2].strip() if head.text.startswith("$ ") else ""
+    if head.text.startswith("$ "):
+        return words.partition(head.verb)[2].strip()
+    return words.partition("(")[2].rpartition(": ")[2].rstrip(")")
 
 
 def rendered(heads: Sequence[Head], entries: Mapping[Place, Entry], names: Mapping[Place, Sequence[str]]) -> list[str]:

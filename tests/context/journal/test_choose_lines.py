@@ -106,4 +106,5 @@ def test_names_without_a_line_are_few_and_each_says_something_of_its_own() -> No
 
 def test_names_of_files_and_versions_are_not_taken_for_each_other() -> None:
     told = ["src/models.py", "src/views.py", "app.json", "web.json", "1.2.10", "3.4.10"]
-    assert bare_names(dict.fromkeys(told, 1.0), {}, dict.fromkeys(told, (0, 0)), 1_000) == {(0, 0): told}
+    weights = dict.fromkeys((*told, "2024-05-03T08:46:43", "03T08", "12:30:00"), 1.0)
+    assert bare_names(weights, {}, dict.fromkeys(weights, (0, 0)), 1_000) == {(0, 0): told}, "times are no names"
