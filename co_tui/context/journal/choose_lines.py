@@ -27,6 +27,9 @@ AGAIN: Final = (1.0, 0.1, 0.03)
 """Factor for a name that is present not yet, once, or more often."""
 NEIGHBOUR: Final = 0.1
 """Of the worth of a line: what each line next to it gains."""
+OF_A_MAP: Final = frozenset("│⋮├└")
+MAP_WEIGHT: Final = 0.3
+"""What a line of a map of the project or a tree of files counts, which can be drawn again."""
 LINE_COST: Final = 1
 GAP_COST: Final = 2
 NOTABLE: Final = 1.3
@@ -151,6 +154,11 @@ class Chooser:
             self._note(candidate.head_names)
         return candidate.is_open
 
+    def show_best(self, candidate: Candidate) -> None:
+        """Show the most important passage of a step whose head is shown."""
+        if candidate.is_open and candidate.lines and not candidate.chosen:
+            self._show(candidate, max(range(len(candidate.lines)), key=lambda place: self._worth(candidate, place)))
+
     def choose(self, candidates: Sequence[Candidate]) -> None:
         """Choose heads and lines; among equals, the newest."""
         candidates = candidates[::-1]
@@ -269,6 +277,8 @@ class Chooser:
         if self.focus and not self.focus.isdisjoint(_words(candidate.lines[place].text)):
             worth += FOCUS_WEIGHT
         worth *= candidate.weight * (NOTABLE if is_notable else 1.0)
+        if candidate.lines[place].text.lstrip()[:1] in OF_A_MAP:
+            worth *= MAP_WEIGHT
         return worth / self._cost(candidate, place)
 
     def _head_worth(self, candidate: Candidate) -> float:

@@ -108,3 +108,20 @@ def test_names_of_files_and_versions_are_not_taken_for_each_other() -> None:
     told = ["src/models.py", "src/views.py", "app.json", "web.json", "1.2.10", "3.4.10"]
     weights = dict.fromkeys((*told, "2024-05-03T08:46:43", "03T08", "12:30:00"), 1.0)
     assert bare_names(weights, {}, dict.fromkeys(weights, (0, 0)), 1_000) == {(0, 0): told}, "times are no names"
+
+
+def test_lines_of_a_map_of_the_project_leave_room_for_what_was_found() -> None:
+    shown = candidate(0, Kind.CALL, "$ map", "│def parse_rows(path_of_it, load_rows):", "the price_rows are None here")
+    names = dict.fromkeys(("parse_rows", "path_of_it", "price_rows", "load_rows"), 1.0)
+    Chooser(names, 30).choose([shown])
+    assert list(shown.chosen) == [1, 0], "the map comes last"
+
+
+def test_the_last_edit_of_a_file_shows_what_it_changed() -> None:
+    edits = [
+        message
+        for n in range(3)
+        for message in called("edit", "done", path="shop.py", oldText=f"x = {n}", newText=f"x = {n + 1}")
+    ]
+    text = rewritten(task_for([*edits, *heavy(0, 60)]), 1_200, "").text
+    assert "- edit(path: shop.py, " in text and "-x = 2\n    +x = 3" in text
