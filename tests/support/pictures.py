@@ -139,15 +139,19 @@ class Pictures:
 
     async def _at_each(self, pilot: Pilot[None], sizes: Sequence[tuple[int, int]], number: int) -> list[str]:
         dark, light = ({name: theme} for name, theme in THEMES.items())
-        looks: list[Look] = [*((size, dark) for size in sizes[:-1]), (sizes[-1], THEMES)]
-        if not self._all:
-            looks = [*looks[-2:-1], (sizes[-1], light)]
+        if self._all:
+            looks: list[Look] = [*((size, dark) for size in sizes[:-1]), (sizes[-1], THEMES)]
+            return [await self._at(pilot, size, themes) for size, themes in looks]
+        *_, small, large = [*sizes, *sizes]
         drawn = []
-        for place, (size, themes) in enumerate(looks):
-            if self._all or place == number % len(looks):
-                drawn.append(await self._at(pilot, size, themes))
-            else:
-                await pilot.resize_terminal(*size)  # what is in view depends on the sizes before
+        if number % 2 == 0:
+            drawn.append(await self._at(pilot, small, dark))
+        if number == 1:
+            await pilot.resize_terminal(*small)  # what is in view depends on the size before
+            drawn.append(await self._at(pilot, large, light))
+        elif number % 2:
+            drawn.append(await self._at(pilot, large, dark))
+        await pilot.resize_terminal(*large)
         return drawn
 
     async def _at(self, pilot: Pilot[None], size: tuple[int, int], themes: Mapping[str, str]) -> str:
