@@ -1,4 +1,5 @@
-"""What Textual looks up for every message is looked up once a process: most widgets do nothing on most messages.
+"""What Textual looks up for every message and attribute is looked up once a process: most widgets do nothing on most
+messages, and few attributes are computed.
 
 Waiting for the screen asks only those widgets that have something to do.
 """
@@ -13,10 +14,13 @@ from textual import _callback
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.pilot import Pilot
+from textual.reactive import Reactive
 
 _handlers_of = MessagePump._get_dispatch_methods
 _count = _callback._count_parameters
 _wait_for_screen = Pilot._wait_for_screen
+_read = Reactive.__get__
+_is_computed: dict[tuple[type, str], bool] = {}
 _is_handled: dict[tuple[type, str, type], bool] = {}
 
 
@@ -24,6 +28,17 @@ def look_up_once() -> None:
     MessagePump._get_dispatch_methods = _handlers
     _callback._count_parameters = _count_parameters
     Pilot._wait_for_screen = _wait_for_those_at_work
+    Reactive.__get__ = _value
+
+
+def _value(attribute: Reactive[Any], node: Any, owner: Any) -> Any:
+    if node is not None:
+        key = type(node), attribute.compute_name
+        if key not in _is_computed:
+            _is_computed[key] = hasattr(*key)
+        if not _is_computed[key] and attribute.internal_name in node.__dict__:
+            return node.__dict__[attribute.internal_name]
+    return _read(attribute, node, owner)
 
 
 def _handlers(pump: MessagePump, name: str, message: Message) -> Iterable[Any]:
