@@ -1,8 +1,8 @@
 """Screens as they look: the words of each line and the colours under them, at several sizes, dark and light.
 
 Kept as text, so that a change is read where it was made. `--pictures FOLDER` draws them for the eye. The suite looks at
-one size of each scene: dark and not the largest, or the largest and light; and in a long row of scenes at every second
-one. A long run, `--pictures` and `--snapshot-update` look at all of them.
+one size of each scene: in turn at the largest and at the one before it, dark but for one of a row; and in a long row of
+scenes at every second one. A long run, `--pictures` and `--snapshot-update` look at all of them.
 """
 
 import asyncio
@@ -110,7 +110,7 @@ class Pictures:
         """All themes at the last size, the first at the others."""
         async with app.run_test(size=sizes[-1]) as pilot:
             await scene(pilot)
-            drawn = await self._at_each(pilot, sizes, len(self._name))
+            drawn = await self._at_each(pilot, sizes, len(self._name) % 2)
         self._compare("\n".join(drawn))
 
     async def of_each(self, app: CoTui, scenes: Mapping[str, Scene], sizes: Sequence[tuple[int, int]] = SIZES) -> None:
