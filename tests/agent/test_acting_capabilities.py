@@ -4,12 +4,12 @@ import inspect
 from collections.abc import AsyncIterator
 from typing import Any
 
-from pydantic_ai import Agent
 from pydantic_ai.capabilities import AbstractCapability, CombinedCapability
 from pydantic_ai.models.function import FunctionModel
 from pydantic_ai.tools import RunContext
 
 from co_tui.agent.acting_capabilities import HOOKS
+from co_tui.agent.toolkit import Equipment
 
 HANDLED = object()
 
@@ -17,8 +17,12 @@ HANDLED = object()
 class Noting(AbstractCapability[Any]):
     """Has a name, and notes what it is called for."""
 
-    def __init__(self, name: str, noted: list[str]) -> None:
-        self.name, self.noted = name, noted
+    def __init__(self, name: str, noted: list[str], then: "Noting | None" = None) -> None:
+        self.name, self.noted, self.then, self.runs = name, noted, then, 0
+
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:
+        self.runs += 1
+        return self.then if self.then is not None and self.runs > 1 else self
 
     async def before_model_request(self, ctx: RunContext[Any], request_context: Any) -> Any:
         self.noted.append(f"{self.name} before")
@@ -34,21 +38,21 @@ class Noting(AbstractCapability[Any]):
             yield event
 
 
-async def test_those_that_act_are_called_in_their_order_and_again_in_the_next_run() -> None:
+async def test_those_that_act_are_called_in_their_order_and_others_in_the_next_run() -> None:
     async def answer(messages: Any, info: Any) -> AsyncIterator[str]:
         yield "hello"
 
     noted: list[str] = []
-    acting = [Noting("first", noted), AbstractCapability[Any](), Noting("second", noted)]
-    agent = Agent(FunctionModel(stream_function=answer), capabilities=acting)
-    for _ in range(2):
+    acting = [Noting("first", noted), AbstractCapability[Any](), Noting("second", noted, Noting("third", noted))]
+    agent = Equipment("", (), acting).agent(FunctionModel(stream_function=answer), {})
+    for last in ("second", "third"):
         noted.clear()
         assert (await agent.run("hi")).output == "hello"
         assert list(dict.fromkeys(noted)) == [
-            *("first around", "second around", "first before", "second before"),
-            *("second event", "first event"),
+            *("first around", f"{last} around", "first before", f"{last} before"),
+            *(f"{last} event", "first event"),
         ]
-        assert noted.count("first event") == noted.count("second event") > 1
+        assert noted.count("first event") == noted.count(f"{last} event") > 1
 
 
 async def test_what_is_left_out_returns_what_it_was_given() -> None:
