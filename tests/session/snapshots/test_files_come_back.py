@@ -12,7 +12,7 @@ import pytest
 
 from co_tui.paths import locate
 from co_tui.session.snapshots import folder_scan, folder_snapshots, storage
-from co_tui.session.snapshots.entries import FileEntry
+from co_tui.session.snapshots.entries import FOLDER, FileEntry, details_text, read_details
 from co_tui.session.snapshots.file_restores import Consent, RestoreRefused
 from co_tui.session.snapshots.git_objects import GitObjects
 from co_tui.session.snapshots.objects import ChangedFile
@@ -129,6 +129,14 @@ def test_the_repository_knows_links_and_programs(tmp_path: Path) -> None:
         "run": "100755",
         "link": "120000",
     }
+
+
+def test_what_a_tree_cannot_hold_comes_back_from_the_details() -> None:
+    modes = {"a": 0o644, "b": 0o644, "secret": 0o600, "run": 0o755}
+    entries = {name: FileEntry(stat.S_IFREG | mode) for name, mode in modes.items()} | {"empty": FileEntry(FOLDER)}
+    plain = {name: FileEntry(stat.S_IFREG | (0o755 if name == "run" else 0o644)) for name in modes}
+    found, _ = read_details(details_text(entries, {}), plain)
+    assert found == entries
 
 
 async def test_each_turn_has_its_own_way_back(kept: KeptFolder) -> None:
