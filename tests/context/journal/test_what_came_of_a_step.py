@@ -134,7 +134,8 @@ def test_steps_that_are_folded_name_their_files_and_how_they_ended() -> None:
 def test_a_fold_names_what_was_installed() -> None:
     installs = [message for name in ("pytz", "asgiref") for message in ran(f"pip install -q {name}", NOISE)]
     talk = [message for n in range(40) for message in ran(f"cat part_{n}.py", f"row_{n} of it\n{NOISE}")]
-    assert "pip ×2 install pytz asgiref" in rewritten(task_for([*installs, *talk]), 300, "").text
+    others = [message for name in "abcde" for _ in range(3) for message in ran(f"{name}tool x", NOISE)]
+    assert "pip ×2 install pytz asgiref" in rewritten(task_for([*installs, *others, *talk]), 300, "").text
 
 
 def test_a_command_that_edits_is_shown_whole_and_once() -> None:
