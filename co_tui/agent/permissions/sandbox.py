@@ -4,11 +4,13 @@ import asyncio
 import contextlib
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from co_tui.agent.permissions.obeyed import NAMES
-from co_tui.paths import Paths
+from co_tui.folders import Folders
+from co_tui.paths import Paths, is_inside
 from co_tui.record import Record
 from co_tui.settings.rules import SANDBOX_OFF, SANDBOX_WITH_NETWORK
 
@@ -35,6 +37,7 @@ _SMALLEST: Final = ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--cap-d
 _NO_NETWORK: Final = ("--unshare-net",)
 HIDE_PROCESSES: Final = "--unshare-pid"
 ENDS_WITH_PARENT: Final = "--die-with-parent"
+NO_MOUNTS: Final[Mapping[Path, Sequence[str]]] = {}
 _working: set[tuple[str, str]] = set()
 """Sandboxes known to work, by program and kind. Failures are not cached: the user may have fixed them."""
 _tried: dict[tuple[str, str], bool] = {}
@@ -49,6 +52,13 @@ class Sandbox(Record):
     """The user's home folder, in which known keys are hidden."""
     paths: Paths
     """co-tui's own folders, which commands must not see."""
+    folders: Folders | None = None
+    """Those of the session; None if there is only one."""
+
+    @property
+    def added(self) -> tuple[Path, ...]:
+        """Real paths of further folders in which commands may write."""
+        return self.folders.added if self.folders is not None else ()
 
     def __bool__(self) -> bool:
         return self.kind != SANDBOX_OFF
@@ -62,16 +72,22 @@ class Sandbox(Record):
         """Where files that commands created under protected names are moved; commands cannot reach it."""
         return self.paths.state / "set-aside"
 
-    def arguments(self, writable: Path) -> tuple[str, ...]:
-        """Further bubblewrap arguments: hide keys and our own folders, allow writing to `writable` if it exists."""
+    def arguments(self, writable: Path, mounts: Mapping[Path, Sequence[str]] = NO_MOUNTS) -> tuple[str, ...]:
+        """Further bubblewrap arguments: hide keys and our own folders, allow writing to `writable` if it exists.
+
+        `mounts` are those of each added folder.
+        """
         ours = (self.paths.data, self.paths.config, self.paths.state)
         folder = self.folder.resolve()
         paths = (*(self.home / name for name in HIDDEN_IN_HOME), *ours)
         hidden = [each for path in paths for each in _mask(path, folder)]
+        before, after = list[str](), list[str]()
+        for added, own in mounts.items():
+            (after if any(is_inside(added, path.resolve()) for path in paths) else before).extend(own)
         skills = ("--ro-bind-try", str(self.paths.skills), str(self.paths.skills))
         kept = ("--bind-try", str(writable), str(writable))
         # Tools cannot write to their cache in the user's home.
-        return (*hidden, *skills, *kept, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
+        return (*before, *hidden, *after, *skills, *kept, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
 
 
 def _mask(path: Path, folder: Path) -> tuple[str, ...]:

@@ -124,7 +124,7 @@ class WorkingTools:
     def _make_changes(self, seen: SeenFiles) -> FileChanges:
         """Previews changes."""
         files = FolderFiles(tools=_FILE_TOOLS, content_hashes=False)
-        files.makes = self._workplace.file_tools
+        files.makes, files.folders = self._workplace.file_tools, self._workplace.folders
         return FileChanges(files, self._workspace, seen)
 
     def _workspace(self) -> Workspace:
@@ -138,7 +138,7 @@ class WorkingTools:
         files.hides = self._hides
         files.outside = self._permissions.outside_reader
         files.seen = seen
-        files.makes = self._workplace.file_tools
+        files.makes, files.folders = self._workplace.file_tools, self._workplace.folders
         files.changes_several = self._window_tokens >= ROOMY_WINDOW_TOKENS
         return files
 

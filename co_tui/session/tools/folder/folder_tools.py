@@ -20,11 +20,12 @@ from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem, Fil
 
 from co_tui.agent.library_internals import Scope, apply_replacements, recoverable
 from co_tui.folder_files import Entry, FolderWalk
+from co_tui.folders import Folders
 from co_tui.paths import is_inside, path_text
 from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
 from co_tui.session.tools.folder.made_changes import MADE, MadeChange, with_diff
 from co_tui.session.tools.folder.nearest_lines import nearest_lines
-from co_tui.session.tools.folder.outside_files import Allows, OutsideReader, OutsideScope, scope_for
+from co_tui.session.tools.folder.outside_files import Allows, OutsideReader, OutsideScope, scope_for, shown_in
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.several_files import SeveralFiles
 from co_tui.session.tools.folder.text_search import Found, TextSearch
@@ -66,11 +67,7 @@ class _Area(NamedTuple):
 
 def _area(scope: Scope, folder: str, resolved: str) -> _Area:
     root, allows = Path(scope.bounds.root), scope.allows if isinstance(scope, OutsideScope) else None
-    return _Area(Path(folder), root, _prefix(scope, resolved), posixpath.relpath(folder, root), allows)
-
-
-def _prefix(scope: Scope, resolved: str) -> str:
-    return resolved if isinstance(scope, OutsideScope) else posixpath.relpath(resolved, scope.bounds.cwd)
+    return _Area(Path(folder), root, shown_in(scope, resolved), posixpath.relpath(folder, root), allows)
 
 
 class FolderToolset(FileSystemToolset[Any]):
@@ -79,10 +76,11 @@ class FolderToolset(FileSystemToolset[Any]):
     hides: Callable[[Path], bool] | None = None
     outside: OutsideReader | None = None
     seen: SeenFiles | None = None
+    folders: Folders | None = None
 
-    async def _scope_of(self, scope: Scope, path: str) -> tuple[Scope, str]:
-        """Where a path is read, and the path there: by a rule also outside of the folder."""
-        return (scope, path) if self.outside is None else await scope_for(scope, path, self.outside)
+    async def _scope_of(self, scope: Scope, path: str, *, write: bool = False) -> tuple[Scope, str]:
+        """Where a path is, and the path there; what is only read may also be where a rule allows it."""
+        return await scope_for(scope, path, self.folders, None if write else self.outside)
 
     async def _read_target(self, scope: Scope, resolved: str) -> bytes:
         if isinstance(scope, OutsideScope):
@@ -97,7 +95,7 @@ class FolderToolset(FileSystemToolset[Any]):
             entries = await asyncio.to_thread(_listed, real, Path(scope.bounds.root))
         except (FileNotFoundError, NotADirectoryError):
             raise NotADirectoryError(f"Not a directory: {path}") from None
-        prefix = _prefix(scope, resolved)
+        prefix = shown_in(scope, resolved)
         lines = [f"{_shown(prefix, name)}{kind}" for name, kind in entries if name[0] != "."]
         hidden, count = len(entries) - len(lines), min(len(lines), self._max_list_results)
         if len(lines) > count:
@@ -219,12 +217,14 @@ class FolderToolset(FileSystemToolset[Any]):
         expected_hash: str | None = None,
     ) -> str:
         """Creates missing folders, with the same checks as for the file: inside, and through no link out."""
+        scope, path = await self._scope_of(scope, path, write=True)
         resolved = await self._safe_resolve(scope, path, write=True)
         parent = posixpath.dirname(resolved)
         if await self._stat(scope, parent) is None and await self._nearest_existing_is_dir(scope, resolved):
             await scope.workspace.make_dir(parent)
         return await super()._write_file(scope, ctx, path, content, expected_hash=expected_hash)
 
+    @_retryable
     async def _edit_file(
         self,
         scope: Scope,
@@ -235,6 +235,7 @@ class FolderToolset(FileSystemToolset[Any]):
         expected_hash: str | None = None,
     ) -> str:
         """If a text is not found, names the nearest lines."""
+        scope, path = await self._scope_of(scope, path, write=True)
         try:
             return await super()._edit_file(scope, ctx, path, replacements, expected_hash=expected_hash)
         except ModelRetry as refused:
@@ -246,6 +247,11 @@ class FolderToolset(FileSystemToolset[Any]):
             near = await asyncio.to_thread(nearest_lines, text, missing.old_text)
             raise ModelRetry(f"{refused.message} {near}".rstrip()) from refused
 
+    @_retryable
+    async def _create_directory(self, scope: Scope, ctx: RunContext[Any] | None, path: str) -> str:
+        scope, path = await self._scope_of(scope, path, write=True)
+        return await super()._create_directory(scope, ctx, path)
+
     @asynccontextmanager
     async def _changing(self, scope: Scope, real: str) -> AsyncGenerator[None]:
         """While no other call changes the file: note what it was before and is after."""
@@ -253,7 +259,7 @@ class FolderToolset(FileSystemToolset[Any]):
             if isinstance(scope.given, TrialFolder):
                 yield
                 return
-            before, path = await _content(scope, real), posixpath.relpath(real, scope.bounds.root)
+            before, path = await _content(scope, real), shown_in(scope, real)
             if self.seen is not None:
                 self.seen.check(real, path, before)
             yield
@@ -294,6 +300,8 @@ class FolderFiles(FileSystem[Any]):
     """Which files outside of the folder rules allow to read; None for none."""
     seen: SeenFiles | None = None
     """What the model has seen of the files; None to change files whatever it has seen."""
+    folders: Folders | None = None
+    """Those of the session; None if there is only one."""
     changes_several: bool = False
     """Whether to offer the tool that changes several files."""
     makes: type[FolderToolset] = FolderToolset
@@ -328,7 +336,7 @@ class FolderFiles(FileSystem[Any]):
                 max_retries=self.max_retries,
             )
             self._toolset.hides, self._toolset.seen = self.hides, self.seen
-            self._toolset.outside = self.outside
+            self._toolset.outside, self._toolset.folders = self.outside, self.folders
             if self.changes_several:
                 self._toolset.add_function(SeveralFiles(self._toolset).edit_files)
         return self._toolset

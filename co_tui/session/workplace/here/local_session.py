@@ -6,6 +6,7 @@ from pathlib import Path
 from co_tui.agent.permissions.git_guard import git_variables
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.sandbox import Sandbox, sandbox_problem
+from co_tui.folders import Folders
 from co_tui.paths import path_text
 from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.history.stored_rewind import complete_restores
@@ -25,13 +26,17 @@ class LocalSession(SessionWorkplace):
         self.folder_text = path_text(folder)
         paths, session_id = parts.paths, parts.recorder.session_id
         self.commands = RunningCommands(parts.recorder.announce, paths.commands(session_id), session_id)
-        self.commands.may_keep = CreatedFiles(parts.questions).ask
+        self.commands.may_keep = CreatedFiles(parts.questions, folder).ask
+        self.folders = Folders(folder)
         self.snapshots = local_snapshots(paths, session_id, folder, parts.environ)
 
     def judge(self, is_read_only: Callable[[str], bool]) -> Judge:
         paths, environ = self._parts.paths, git_variables(self._parts.environ)
         own = (paths.config, paths.state, paths.data)
-        return Judge(folder=self._folder, home=Path.home(), own=own, environ=environ, is_read_only=is_read_only)
+        home, folders = Path.home(), self.folders
+        return Judge(
+            folder=self._folder, home=home, own=own, environ=environ, is_read_only=is_read_only, folders=folders
+        )
 
     async def sandbox_problem(self, kind: str) -> str:
         return await sandbox_problem(kind)
@@ -39,7 +44,8 @@ class LocalSession(SessionWorkplace):
     def tool_folder(
         self, kind: str, *, is_sandboxed: Callable[[], bool], read_only: bool, wrap: WrapFolder | None
     ) -> LocalFolder:
-        sandbox = Sandbox(kind=kind, folder=self._folder, home=Path.home(), paths=self._parts.paths)
+        home, paths = Path.home(), self._parts.paths
+        sandbox = Sandbox(kind=kind, folder=self._folder, home=home, paths=paths, folders=self.folders)
         return LocalFolder(sandbox, self.commands, is_sandboxed=is_sandboxed, read_only=read_only, wrap=wrap)
 
     def texts(self, own: Path | None = None) -> SafeTexts:
