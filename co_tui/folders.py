@@ -34,8 +34,9 @@ class Folders:
         return tuple(each for each in self._added if is_real_folder(each))
 
     @property
-    def all(self) -> tuple[Path, ...]:
-        return (self.first, *self.added)
+    def named(self) -> tuple[Path, ...]:
+        """The added ones as they were, without a look at the disk."""
+        return self._added
 
     def use(self, added: Sequence[Path]) -> None:
         """Count these as added from now on; they are checked."""
@@ -77,6 +78,14 @@ def folder_to_add(written: str, first: Path, added: Sequence[Path], paths: Paths
         raise FolderRefused(f"{shown} holds co-tui's own files and cannot be added.")
     _check_others(real, shown, added)
     return real
+
+
+def folders_to_add(written: Sequence[str], first: Path, paths: Paths) -> tuple[str, ...]:
+    """The real paths of folders that a command line names; one named twice counts once. Raises `FolderRefused`."""
+    found: list[Path] = []
+    for each in dict.fromkeys(written):
+        found.append(folder_to_add(each, first, found, paths))
+    return tuple(map(str, found))
 
 
 def _existing(written: str, shown: str, first: Path) -> Path:

@@ -19,6 +19,10 @@ COMMANDS = "commands"
 """Key under which a request lists the slash commands of a folder."""
 
 
+INSTRUCTIONS = "instructions"
+"""Key under which a request lists the instruction files of an added folder."""
+
+
 class TrustRequest(Record):
     """What a folder requests that needs trust: settings of its file, and use of the agents and slash commands it
     defines."""
@@ -31,11 +35,19 @@ class TrustRequest(Record):
     commands: tuple[str, ...] = ()
     """The slash commands it defines."""
     command_files: tuple[Path, ...] = ()
+    instruction_files: tuple[Path, ...] = ()
+    """Of a folder that is added to a session."""
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that say what is requested."""
+        own = (self.file,) if self.settings else ()
+        return (*own, *self.agent_files, *self.command_files, *self.instruction_files)
 
     @property
     def settings(self) -> Mapping[str, object]:
         """The settings its file requests."""
-        return {key: value for key, value in self.requested.items() if key not in (AGENTS, COMMANDS)}
+        return {key: value for key, value in self.requested.items() if key not in (AGENTS, COMMANDS, INSTRUCTIONS)}
 
     @property
     def folder(self) -> str:
@@ -62,6 +74,11 @@ class Trust:
     def was_asked(self, request: TrustRequest) -> bool:
         """Whether the user already answered, with yes or no."""
         return self._answer(request) is not None
+
+    def answer_about(self, folder: Path) -> bool | None:
+        """The user's latest answer about a folder, whatever it requested then; None without one."""
+        answer = self._read().get(path_text(folder.resolve()))
+        return answer["trusted"] if answer is not None else None
 
     def remember(self, request: TrustRequest, *, trusted: bool) -> None:
         """Store the user's answer. Raises OSError."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from typing import Any, Final, NoReturn
 
 from co_tui import __version__
-from co_tui.cli.cli_commands import COMMANDS, HOST_OPTIONS, MODEL_OPTIONS, RESUME_OPTIONS, OneOf, Option
+from co_tui.cli.cli_commands import COMMANDS, FOLDER_OPTIONS, HOST_OPTIONS, MODEL_OPTIONS, RESUME_OPTIONS, OneOf, Option
 from co_tui.headless.output import WRONG_USAGE, put, say
 from co_tui.inert import one_line
 from co_tui.nearest import nearest
@@ -151,7 +151,7 @@ def _parser(named: Container[str]) -> tuple[argparse.ArgumentParser, Mapping[str
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"co-tui {__version__}")
-    _add(parser, (*MODEL_OPTIONS, *HOST_OPTIONS, *RESUME_OPTIONS))
+    _add(parser, (*MODEL_OPTIONS, *FOLDER_OPTIONS, *HOST_OPTIONS, *RESUME_OPTIONS))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for row in filter(lambda row: row.name in named, COMMANDS):
         described = f"{row.help[:1].upper()}{row.help[1:]}."

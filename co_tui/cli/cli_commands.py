@@ -114,6 +114,16 @@ HOST_OPTIONS = (
     _option("--host-folder", dest="remote_folder", default=argparse.SUPPRESS, help=argparse.SUPPRESS),
 )
 """The second is what `DIR` after `--host` becomes."""
+FOLDER_OPTIONS = (
+    _option(
+        "--add-dir",
+        dest="add_dirs",
+        action="append",
+        default=argparse.SUPPRESS,
+        metavar="PATH",
+        help="work in this folder, too (can be given several times)",
+    ),
+)
 RESUME_OPTIONS = (
     OneOf(
         (
@@ -203,6 +213,7 @@ COMMANDS: Final = (
             ),
             _flag("--take-over", "continue a session that another machine did not close"),
             *MODEL_OPTIONS,
+            *FOLDER_OPTIONS,
             *HOST_OPTIONS,
             _PRIVATE,
             OneOf(
@@ -419,6 +430,7 @@ COMMANDS: Final = (
                 help="how long an app runs on after its tab is closed (default: 30; 0: not at all)",
             ),
             *MODEL_OPTIONS,
+            *FOLDER_OPTIONS,
             *RESUME_OPTIONS,
         ),
     ),

@@ -49,6 +49,8 @@ class SessionOpening(NamedTuple):
     """Added to the instructions of the model."""
     own_instructions: str = ""
     """In place of co-tui's instructions of the model."""
+    add_dirs: tuple[str, ...] = ()
+    """Folders to add, besides those of the command line."""
 
 
 def launch_of(opening: SessionOpening) -> Launch:
@@ -199,6 +201,9 @@ def environment_of(opening: SessionOpening, servers: McpServers) -> Environment:
     context = opening.context
     settings = context.loaded.settings
     config = config_for(settings, opening.environ, context.paths)
+    workplace = context.workplace.in_folder(opening.cwd)
+    if opening.add_dirs:
+        workplace.add_dirs = (*workplace.add_dirs, *opening.add_dirs)
 
     async def open_(name: str) -> ModelHandle:
         return await open_model(name or _usual_model(opening), config)
@@ -208,7 +213,7 @@ def environment_of(opening: SessionOpening, servers: McpServers) -> Environment:
         settings=settings,
         store=context.store,
         open_model=open_,
-        workplace=context.workplace.in_folder(opening.cwd),
+        workplace=workplace,
         environ=opening.environ,
         private=context.private,
         questions=opening.questions,

@@ -7,6 +7,7 @@ from co_tui.paths import path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.synced_files import SyncedFiles
 from co_tui.settings import SettingsError, agents_text, commands_text, project_trust_request, requested_settings_text
+from co_tui.settings.trust_requests import added_folder_request
 from co_tui.trust import Trust
 
 
@@ -44,6 +45,10 @@ def _list(known: Trust, kept: KeptApprovals) -> int:
 def _trust(known: Trust, folder: Path) -> int:
     wish = project_trust_request(folder)
     if wish is None or not wish.requested:
+        if (added := added_folder_request(folder.resolve())) is not None:
+            known.remember(added, trusted=True)
+            say(f"Trusted {added.folder}. Its instructions count where it is added with --add-dir or /add-dir.")
+            return DONE
         place = path_text(wish.file if wish else folder.absolute())
         say(f"Nothing in {place} needs trust. Its context settings apply anyway.")
         return DONE

@@ -11,10 +11,11 @@ from co_tui.settings.files import read_table
 from co_tui.settings.markdown.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
 from co_tui.settings.markdown.command_files import CommandFiles, read_commands, read_project_commands
 from co_tui.settings.rules import SHOWN_CHARS, SettingsError, quoted
-from co_tui.trust import AGENTS, COMMANDS, Trust, TrustRequest
+from co_tui.trust import AGENTS, COMMANDS, INSTRUCTIONS, Trust, TrustRequest
 
 AGENTS_CHARS: Final = 200
 NO_COMMANDS: Final = CommandFiles()
+INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
 
 
 def project_trust_request(folder: Path) -> TrustRequest | None:
@@ -27,6 +28,26 @@ def project_trust_request(folder: Path) -> TrustRequest | None:
     table = read_table(file) if file is not None else {}
     request = trust_request(folder, table, read_project_agents(project), read_project_commands(project))
     return request if file is not None or request.requested else None
+
+
+def added_folder_request(folder: Path) -> TrustRequest | None:
+    """What a folder that is added to a session requests that needs trust; None without instruction files."""
+    files = tuple(folder / name for name in INSTRUCTION_FILES if (folder / name).is_file())
+    requested = {INSTRUCTIONS: [file.name for file in files]}
+    return TrustRequest(file=folder / PROJECT_FILE, requested=requested, instruction_files=files) if files else None
+
+
+def added_folder_answer(trust: Trust, folder: Path) -> bool | None:
+    """Whether the user trusts an added folder, or the project around it; None before they were asked."""
+    answers = [trust.answer_about(place) for place in dict.fromkeys((folder, project_folder(folder)))]
+    return next((answer for answer in answers if answer is not None), None)
+
+
+def waiting_instructions_text(request: TrustRequest) -> str:
+    """The sentence about the instructions of an untrusted added folder."""
+    files, folder = request.instruction_files, request.folder
+    names = f"{' and '.join(file.name for file in files)} of {folder} {'are' if len(files) > 1 else 'is'}"
+    return f"{names} ignored until you run `co-tui trust {folder}`."
 
 
 def agents_in_force(paths: Paths, cwd: Path) -> AgentFiles:

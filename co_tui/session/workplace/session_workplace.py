@@ -2,7 +2,7 @@
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -80,6 +80,10 @@ class SessionWorkplace(ABC):
     @abstractmethod
     def texts(self, own: Path | None = None) -> Texts:
         """Its instruction files and skills; `own` is a folder of the user's on this machine."""
+
+    def added_texts(self) -> Sequence[Texts]:
+        """The instruction files of added folders that the user trusts."""
+        return ()
 
     @abstractmethod
     async def start_command(self, command: str, on_output: Callable[[bytes], None]) -> UserProcess:

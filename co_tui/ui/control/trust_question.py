@@ -1,12 +1,16 @@
 """Asks once whether to trust a folder's own settings, without blocking the conversation."""
 
+import asyncio
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from textual.app import App
 
 from co_tui.inert import one_line
 from co_tui.settings import waiting_agents_text, waiting_commands_text
+from co_tui.settings.trust_requests import added_folder_answer, added_folder_request, waiting_instructions_text
 from co_tui.trust import Trust, TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
 from co_tui.ui.background import run_in_background
@@ -26,7 +30,24 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
         if wish.commands:
             chat.feed.note(waiting_commands_text(wish))
         return
+    _ask(app, chat, controller, wish)
 
+
+async def ask_about_added(
+    app: App[Any], chat: ChatScreen, controller: SessionController, folders: Sequence[Path]
+) -> None:
+    """Ask the same about the instructions of folders that are added to a session; each folder once."""
+    trust = Trust(controller.launch.paths.trust_file)
+    for folder in folders:
+        wish = await asyncio.to_thread(added_folder_request, folder)
+        answer = await asyncio.to_thread(added_folder_answer, trust, folder)
+        if wish is not None and answer is None:
+            _ask(app, chat, controller, wish)
+        elif wish is not None and not answer:
+            chat.feed.note(waiting_instructions_text(wish))
+
+
+def _ask(app: App[Any], chat: ChatScreen, controller: SessionController, wish: TrustRequest) -> None:
     def answered(key: str) -> None:
         if key == "v":
             app.push_screen(FileScreen(wish))
@@ -35,11 +56,12 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
         take = partial(_take_answer, chat, controller, wish, key == "t")
         run_in_background(app, "Trusting the folder", take, group="trust")
 
-    has = "settings" if wish.settings else "agents" if wish.agents else "slash commands"
+    kinds = {"settings": wish.settings, "agents": wish.agents, "instructions": wish.instruction_files}
+    has = next((kind for kind, found in kinds.items() if found), "slash commands")
     title = f"{one_line(wish.folder, 60)} has its own {has}"
     answers = {
         "t": "Trust this folder",
-        "v": "View the file" if len(wish.agent_files) + len(wish.command_files) < 2 else "View the files",
+        "v": "View the file" if len(wish.files) < 2 else "View the files",
         "esc": "Not now",
     }
     panel = QuestionPanel(simple_question(title, request_text(wish), answers)._replace(waits=True), answered)
@@ -55,7 +77,11 @@ async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Tr
         chat.feed.note(f"Cannot save this answer: {error.strerror or error}.", "error")
         return
     if not trusted:
-        chat.feed.note("Not trusted. You can run `co-tui trust` later.")
+        where = f" {wish.folder}" if wish.instruction_files else ""
+        chat.feed.note(f"Not trusted. You can run `co-tui trust{where}` later.")
+        return
+    if wish.instruction_files:
+        chat.feed.note("Trusted. Its instructions count from the next prompt on.")
         return
     loaded = launch.reloaded()
     await controller.settings.renew(loaded)

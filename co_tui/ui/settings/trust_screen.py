@@ -13,7 +13,7 @@ from textual.widgets import Static
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
 from co_tui.settings import SettingsError, quoted, read_text
-from co_tui.trust import AGENTS, COMMANDS, TrustRequest
+from co_tui.trust import AGENTS, COMMANDS, INSTRUCTIONS, TrustRequest
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 
@@ -32,6 +32,7 @@ _PHRASES = {
     "mcp_servers": "start MCP servers ({})",
     AGENTS: "delegate to its own agents ({})",
     COMMANDS: "add slash commands ({})",
+    INSTRUCTIONS: "give the model instructions ({})",
 }
 
 
@@ -53,6 +54,8 @@ def _value_text(key: str, value: object, wish: TrustRequest) -> str:
         return ", ".join(wish.agents)
     if key == COMMANDS:
         return ", ".join(wish.commands)
+    if key == INSTRUCTIONS:
+        return ", ".join(file.name for file in wish.instruction_files)
     if isinstance(value, str):
         return value
     if key == "permissions" and isinstance(value, Mapping):
@@ -80,7 +83,7 @@ class FileScreen(Dialog[None]):
 
     def __init__(self, wish: TrustRequest) -> None:
         super().__init__(wide=True)
-        self._files = [*([wish.file] if wish.settings else []), *wish.agent_files, *wish.command_files]
+        self._files = wish.files
 
     def compose(self) -> ComposeResult:
         first, *others = self._files

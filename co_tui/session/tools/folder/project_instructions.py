@@ -31,27 +31,46 @@ NOTE: Final = "[Instructions of the project for this folder:]"
 _SHOWN: Final = re.compile(r'^<context-file path="([^"\n]*)">$', re.MULTILINE)
 
 
+AddedTexts = Callable[[], Sequence[Texts]]
+
+
+def no_texts() -> Sequence[Texts]:
+    """For sessions with one folder."""
+    return ()
+
+
 class ProjectInstructions(RepoContext[Any]):
     """The current instruction files with what they import, in every request. Sent as changes, they would be put into
     messages that are already logged, and be lost."""
 
-    def __init__(self, texts: Texts, filenames: Sequence[str], hides: Callable[[Path], bool] | None = None) -> None:
+    def __init__(
+        self,
+        texts: Texts,
+        filenames: Sequence[str],
+        hides: Callable[[Path], bool] | None = None,
+        added: AddedTexts = no_texts,
+    ) -> None:
+        """`added` returns the texts of folders that were added and are trusted."""
         super().__init__(filenames=filenames)
         self._texts = texts
         self._hides = hides
-        self._imports = InstructionImports(texts, hides)
+        self._added = added
 
     async def before_run(self, ctx: RunContext[Any]) -> None:
         """While a host is not reached, they are as they were."""
         with suppress(OSError):
-            texts = Workspace(ProjectTexts(self._texts))
-            self._cached_working_dir = Path(await texts.working_dir())
-            project = Path(await asyncio.to_thread(self._texts.project))
-            found = await discover_instruction_files(texts, self._cached_working_dir, project, self.filenames)
-            self._context_files = await asyncio.to_thread(self._readable, found)
+            self._cached_working_dir = Path(self._texts.folder)
+            every = [self._texts, *await asyncio.to_thread(self._added)]
+            self._context_files = [file for texts in every for file in await self._files_of(texts)]
 
-    def _readable(self, found: Sequence[ContextFile]) -> list[ContextFile]:
-        return self._imports.added_to([each for each in found if not is_hidden(each, self._texts, self._hides)])
+    async def _files_of(self, texts: Texts) -> list[ContextFile]:
+        workspace, project = Workspace(ProjectTexts(texts)), Path(await asyncio.to_thread(texts.project))
+        found = await discover_instruction_files(workspace, Path(texts.folder), project, self.filenames)
+        return await asyncio.to_thread(self._readable, texts, found)
+
+    def _readable(self, texts: Texts, found: Sequence[ContextFile]) -> list[ContextFile]:
+        readable = [each for each in found if not is_hidden(each, texts, self._hides)]
+        return InstructionImports(texts, self._hides).added_to(readable)
 
     def _collect_instructions(self) -> Any:
         return AbstractCapability._collect_instructions(self)
@@ -74,12 +93,14 @@ class NestedInstructions(AbstractCapability[Any]):
         filenames: Sequence[str],
         state: Callable[[], SessionState],
         hides: Callable[[Path], bool] | None = None,
+        added: AddedTexts = no_texts,
     ) -> None:
+        """`added` returns the texts of folders that were added and are trusted."""
         self._folder = Path(texts.folder)
         self._texts = texts
         self._filenames = filenames
         self._hides = hides
-        self._imports = InstructionImports(texts, hides)
+        self._added = added
         self._shown = _Shown(state)
 
     async def after_tool_execute(
@@ -97,30 +118,30 @@ class NestedInstructions(AbstractCapability[Any]):
     async def _new_blocks(self, path: str) -> list[str]:
         """The instructions for a path that the model was not given yet, outermost first."""
         blocks = []
-        with suppress(OSError, WorkspaceError):
-            for folder in await asyncio.to_thread(self._folders, path):
-                found = await find_dir_context_file(Workspace(ProjectTexts(self._texts)), folder, self._filenames)
-                if found is not None and not self._shown.has(label := self._label(found)):
-                    imported = await asyncio.to_thread(self._with_imports, found)
+        with suppress(OSError, ValueError, WorkspaceError):
+            texts, folders = await asyncio.to_thread(self._folders, path)
+            for folder in folders:
+                found = await find_dir_context_file(Workspace(ProjectTexts(texts)), folder, self._filenames)
+                if found is not None and not self._shown.has(label := self._label(found, texts)):
+                    imported = await asyncio.to_thread(self._with_imports, texts, found)
                     if imported:
                         self._shown.add(label)
-                    blocks += [render_context_file(each, label=self._label(each)) for each in imported]
+                    blocks += [render_context_file(each, label=self._label(each, texts)) for each in imported]
         return blocks
 
-    def _with_imports(self, found: ContextFile) -> list[ContextFile]:
-        return [] if is_hidden(found, self._texts, self._hides) else self._imports.added_to([found])
+    def _with_imports(self, texts: Texts, found: ContextFile) -> list[ContextFile]:
+        return [] if is_hidden(found, texts, self._hides) else InstructionImports(texts, self._hides).added_to([found])
 
-    def _folders(self, path: str) -> list[Path]:
-        """The folders from ours, without it, down to the one that holds the file."""
-        try:
-            inside = Path(self._texts.find(str(self._folder / path)).real).parent.relative_to(self._folder)
-        except (ValueError, OSError):
-            return []
-        names = inside.parts[:MOST_FOLDERS]
-        return [self._folder.joinpath(*names[: count + 1]) for count in range(len(names))]
+    def _folders(self, path: str) -> tuple[Texts, list[Path]]:
+        """The folders from ours, or an added one, without it, down to the one that holds the file."""
+        real = Path(self._texts.find(str(self._folder / path)).real)
+        texts = next((each for each in self._added() if real.is_relative_to(each.folder)), self._texts)
+        start = Path(texts.folder)
+        names = real.parent.relative_to(start).parts[:MOST_FOLDERS] if real.is_relative_to(start) else ()
+        return texts, [start.joinpath(*names[: count + 1]) for count in range(len(names))]
 
-    def _label(self, file: ContextFile) -> str:
-        return os.path.relpath(file.path, self._folder)
+    def _label(self, file: ContextFile, texts: Texts) -> str:
+        return os.path.relpath(file.path, self._folder) if texts is self._texts else str(file.path)
 
 
 class _Shown:

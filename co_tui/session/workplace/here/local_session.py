@@ -16,6 +16,8 @@ from co_tui.session.tools.folder.session_folder import LocalFolder, WrapFolder
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.workplace.here.local_user_process import start_locally
 from co_tui.session.workplace.session_workplace import SessionParts, SessionWorkplace, UserProcess
+from co_tui.settings.trust_requests import added_folder_answer
+from co_tui.trust import Trust
 
 
 class LocalSession(SessionWorkplace):
@@ -50,6 +52,11 @@ class LocalSession(SessionWorkplace):
 
     def texts(self, own: Path | None = None) -> SafeTexts:
         return SafeTexts(self._folder, own)
+
+    def added_texts(self) -> list[SafeTexts]:
+        trust = Trust(self._parts.paths.trust_file)
+        trusted = (each for each in self.folders.added if added_folder_answer(trust, each))
+        return [SafeTexts(each, is_project=True) for each in trusted]
 
     async def start_command(self, command: str, on_output: Callable[[bytes], None]) -> UserProcess:
         environ, guard = self._parts.environ, self.commands.guard
