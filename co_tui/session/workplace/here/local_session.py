@@ -10,7 +10,7 @@ from co_tui.folders import Folders
 from co_tui.paths import path_text
 from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.history.stored_rewind import complete_restores
-from co_tui.session.snapshots.session_snapshots import local_snapshots
+from co_tui.session.snapshots.several_folders import local_snapshots
 from co_tui.session.tools.folder.safe_texts import SafeTexts
 from co_tui.session.tools.folder.session_folder import LocalFolder, WrapFolder
 from co_tui.session.tools.running_commands import RunningCommands
@@ -30,7 +30,7 @@ class LocalSession(SessionWorkplace):
         self.commands = RunningCommands(parts.recorder.announce, paths.commands(session_id), session_id)
         self.commands.may_keep = CreatedFiles(parts.questions, folder).ask
         self.folders = Folders(folder)
-        self.snapshots = local_snapshots(paths, session_id, folder, parts.environ)
+        self.snapshots = local_snapshots(paths, session_id, self.folders, parts.environ)
 
     def judge(self, is_read_only: Callable[[str], bool]) -> Judge:
         paths, environ = self._parts.paths, git_variables(self._parts.environ)
