@@ -78,7 +78,7 @@ class SeveralFolders(SessionSnapshots):
         for folder, snapshots in self._added().items():
             if own := [line for line in (_only(each, folder) for each in lines) if line.paths]:
                 found.append(snapshots.changes(own, f"{folder}/"))
-        files = tuple(file for each in found for file in each.files)
+        files = [file for each in found for file in each.files]
         return SessionChanges(files, sum(each.left_out for each in found))
 
     def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
@@ -86,10 +86,9 @@ class SeveralFolders(SessionSnapshots):
         added = self._added()
         for folder, snapshots in added.items():
             if own := _inside(wanted, folder):
-                done = snapshots.last is not None  # else nothing is known about it
-                failed += [
-                    f"{folder}/{path}" for path in (snapshots.carry_out(own, current, part_name) if done else own)
-                ]
+                is_known = snapshots.last is not None
+                left = snapshots.carry_out(own, current, part_name) if is_known else own
+                failed += [f"{folder}/{path}" for path in left]
         elsewhere = [path for path in wanted if path[0] == "/" and not any(_is_in(path, each) for each in added)]
         return failed + [path for path in elsewhere if not _is_folder(wanted[path])]
 
