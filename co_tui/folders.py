@@ -1,6 +1,7 @@
 """The folders of a session: the one it works in, and those its user added (T13)."""
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,7 @@ from co_tui.paths import Paths, is_inside, path_text
 MOST_ADDED: Final = 20
 NAME_CHARS: Final = 200
 ON_A_HOST: Final = "Folders cannot be added to a session on another host."
-_OF_SYSTEM: Final = tuple(map(Path, ("/proc", "/sys", "/dev", "/run")))
+_OF_SYSTEM: Final = re.compile(r"/(proc|sys|run|dev(?!/shm/))(/|\Z)")
 """What is in them is not files, or leads to services outside of the sandbox."""
 
 
@@ -72,7 +73,7 @@ def folder_to_add(written: str, first: Path, added: Sequence[Path], paths: Paths
         raise FolderRefused(f"{shown} is inside of this session's folder, so it belongs to the session already.")
     if here.is_relative_to(real):
         raise FolderRefused(f"{shown} is above this session's folder. Start co-tui there instead.")
-    if any(real.is_relative_to(each) for each in _OF_SYSTEM):
+    if _OF_SYSTEM.match(str(real)):
         raise FolderRefused(f"{shown} belongs to the system and cannot be added.")
     if any(is_inside(real, Path(os.path.realpath(own))) for own in (paths.data, paths.config, paths.state)):
         raise FolderRefused(f"{shown} holds co-tui's own files and cannot be added.")

@@ -38,9 +38,10 @@ _NO_NETWORK: Final = ("--unshare-net",)
 HIDE_PROCESSES: Final = "--unshare-pid"
 ENDS_WITH_PARENT: Final = "--die-with-parent"
 NO_MOUNTS: Final[Mapping[Path, Sequence[str]]] = {}
-_working: set[tuple[str, str]] = set()
-"""Sandboxes known to work, by program and kind. Failures are not cached: the user may have fixed them."""
-_tried: dict[tuple[str, str], bool] = {}
+_working: set[str] = set()
+"""Kinds of sandboxes known to work; failures are not cached: the user may have fixed them. A program that is found
+later is not tried: a sandboxed command may have put it there."""
+_tried: dict[str, bool] = {}
 
 
 class Sandbox(Record):
@@ -130,21 +131,22 @@ async def sandbox_failure(kind: str) -> str:
         return ""
     if (program := shutil.which("bwrap")) is None:
         return "bwrap is not installed"
-    if (program, kind) in _working:
+    if kind in _working:
         return ""
     network = () if kind == SANDBOX_WITH_NETWORK else _NO_NETWORK
     failure = await _start(program, *network)
     if not failure:
-        _working.add((program, kind))
+        _working.add(kind)
     return failure
 
 
 async def can_hide_processes() -> bool:
     """Whether a sandbox can hide other processes; inside a container it often cannot."""
-    key = (shutil.which("bwrap") or "", "processes")
-    if key not in _tried:
-        _tried[key] = bool(key[0]) and not await _start(key[0], HIDE_PROCESSES, "--proc", "/proc")
-    return _tried[key]
+    if (program := shutil.which("bwrap")) is None:
+        return False
+    if HIDE_PROCESSES not in _tried:
+        _tried[HIDE_PROCESSES] = not await _start(program, HIDE_PROCESSES, "--proc", "/proc")
+    return _tried[HIDE_PROCESSES]
 
 
 async def _start(program: str, *arguments: str) -> str:
