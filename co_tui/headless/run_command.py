@@ -136,7 +136,7 @@ class _Run:
             self.lines.use(session)
         requested = await asyncio.to_thread(session.folders.untrusted)
         waiting = map(waiting_instructions_text, requested)
-        for sentence in filter(None, (session.restore_note, *session.folder_notes, *waiting, session.mode_refused)):
+        for sentence in filter(None, (session.restore_note, *session.folders.problems, *waiting, session.mode_refused)):
             say(sentence)
         if session.mode_refused and not session.at_home:
             return FAILED

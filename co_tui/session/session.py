@@ -91,8 +91,6 @@ class Session:
         """Why it did not start in the mode of the settings, and what became of a restore that was cut off."""
         self.folders = AddedFolders(factory.tools.workplace.folders, recorder, environment.paths)
         """What the user added to the folder it works in."""
-        self.folder_notes: list[str] = []
-        """Which of them cannot be used, and why."""
         self.asked_again = opening.asked_again
         """Rules of earlier answers that do not count on this machine."""
 
@@ -156,7 +154,7 @@ class Session:
 
     async def _begin(self, mode: str) -> None:
         """Begin in a mode, and complete restores of files in this folder that were killed, of any session."""
-        self.folder_notes = await self.folders.restore(self._environment.workplace.add_dirs)
+        await self.folders.restore(self._environment.workplace.add_dirs)
         self.mode_refused = await begin_in_mode(self._recorder, mode, at_home=self.at_home)
         if self.edits.restores.are_kept:
             own = await self.edits.restores.recover()

@@ -23,21 +23,22 @@ class AddedFolders:
 
     def __init__(self, folders: Folders, recorder: Recorder, paths: Paths) -> None:
         self._folders, self._recorder, self._paths = folders, recorder, paths
+        self.problems: list[str] = []
+        """A sentence for each that could not be used when the session was opened."""
 
     @property
     def now(self) -> tuple[Path, ...]:
         """Real paths of those that are there."""
         return self._folders.added
 
-    async def restore(self, further: Sequence[str]) -> list[str]:
-        """Use those of the log again, and add `further` ones; returns a sentence for each that cannot be used."""
-        problems = await asyncio.to_thread(self._use_logged)
+    async def restore(self, further: Sequence[str]) -> None:
+        """Use those of the log again, and add `further` ones."""
+        self.problems = await asyncio.to_thread(self._use_logged)
         for written in further:
             try:
                 await self.add(written)
             except FolderRefused as refused:
-                problems += [str(refused)] if not self._is_used(written) else []
-        return problems
+                self.problems += [] if _real(written, self._folders.first) in self.now else [str(refused)]
 
     def _use_logged(self) -> list[str]:
         used, problems = list[Path](), list[str]()
@@ -55,9 +56,6 @@ class AddedFolders:
                 problems.append(f"Not added again: {shown} is a link now.")
         self._folders.use(used)
         return problems
-
-    def _is_used(self, written: str) -> bool:
-        return _real(written, self._folders.first) in self.now
 
     def _check_possible(self) -> None:
         if self._folders.problem:

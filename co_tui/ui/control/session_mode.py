@@ -91,7 +91,7 @@ class Modes:
             trouble = str(unavailable)
         if trouble:
             self._chat.feed.note(trouble, "error")
-        for note in filter(None, (session.restore_note, *session.folder_notes)):
+        for note in filter(None, (session.restore_note, *session.folders.problems)):
             self._chat.feed.note(note)
         await self._say_approvals(session)
         self.show()

@@ -202,11 +202,11 @@ async def test_added_folders_are_there_again_when_it_is_resumed_or_forked(
     for session_id in (session.id, fork):
         again = await Session.resume(session._environment, session_id)
         assert again.folders.now == (lib,)
-        assert again.folder_notes == [f"Not added again: There is no folder {gone}."]
+        assert again.folders.problems == [f"Not added again: There is no folder {gone}."]
         await again.folders.remove(str(gone))
         await again.close()
     forked = await Session.resume(session._environment, fork)
-    assert forked.folder_notes == [] and forked.state.folders == (str(lib),)
+    assert forked.folders.problems == [] and forked.state.folders == (str(lib),)
     await forked.edits.rewind_files(1, Consent(), conversation=False)
     assert not (lib / "new.py").exists()
     await forked.close()
