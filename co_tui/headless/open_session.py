@@ -49,8 +49,6 @@ class SessionOpening(NamedTuple):
     """Added to the instructions of the model."""
     own_instructions: str = ""
     """In place of co-tui's instructions of the model."""
-    add_dirs: tuple[str, ...] = ()
-    """Folders to add, besides those of the command line."""
 
 
 def launch_of(opening: SessionOpening) -> Launch:
@@ -201,9 +199,6 @@ def environment_of(opening: SessionOpening, servers: McpServers) -> Environment:
     context = opening.context
     settings = context.loaded.settings
     config = config_for(settings, opening.environ, context.paths)
-    workplace = context.workplace.in_folder(opening.cwd)
-    if opening.add_dirs:
-        workplace.add_dirs = (*workplace.add_dirs, *opening.add_dirs)
 
     async def open_(name: str) -> ModelHandle:
         return await open_model(name or _usual_model(opening), config)
@@ -213,7 +208,7 @@ def environment_of(opening: SessionOpening, servers: McpServers) -> Environment:
         settings=settings,
         store=context.store,
         open_model=open_,
-        workplace=workplace,
+        workplace=context.workplace.in_folder(opening.cwd),
         environ=opening.environ,
         private=context.private,
         questions=opening.questions,
