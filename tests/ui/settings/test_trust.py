@@ -106,3 +106,26 @@ async def test_a_prompt_that_is_being_written_keeps_the_focus(home: Path, folder
         await until(pilot, lambda: app.chat.query(QuestionPanel))
         await type_text(pilot, "ght")
         assert app.chat.prompt.text == "half a thought"
+
+
+async def test_a_folder_that_is_added_is_in_the_title_and_asks_for_its_instructions(
+    home: Path, tmp_path_factory: pytest.TempPathFactory, provider: Provider
+) -> None:
+    lib = tmp_path_factory.mktemp("added") / "lib"
+    lib.mkdir()
+    (lib / "AGENTS.md").write_text("Library rule.\n")
+    provider.window = 60_000
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.chat.prompt.insert(f"/add-dir {lib}")
+        await pilot.press("enter")
+        await until(pilot, lambda: "+ lib/" in screen_text(app) and "has its own instructions" in screen_text(app))
+        await to_question(app, pilot)
+        await pilot.press("t")
+        await until(pilot, lambda: "Its instructions count" in transcript_text(app))
+        await ask(app, pilot, "hello")
+        assert app.controller.state.folders == (str(lib),)
+        assert "Library rule." in str(provider.requests[-1]["messages"][0])
+        app.chat.prompt.insert(f"/add-dir --remove {lib}")
+        await pilot.press("enter")
+        await until(pilot, lambda: "lib/" not in screen_text(app).splitlines()[0])
+        assert app.controller.state.folders == ()
