@@ -12,8 +12,8 @@ from co_tui.paths import Paths, is_inside, path_text
 MOST_ADDED: Final = 20
 NAME_CHARS: Final = 200
 ON_A_HOST: Final = "Folders cannot be added to a session on another host."
-_OF_SYSTEM: Final = re.compile(r"/(proc|sys|run|dev(?!/shm/))(/|\Z)")
-"""What is in them is not files, or leads to services outside of the sandbox."""
+_OF_SYSTEM: Final = re.compile(r"/(proc|sys|run|dev(?!/shm/)|(usr/)?(s?bin|lib\w*)|usr\Z)(/|\Z)")
+"""What is in them is not files, leads to services outside of the sandbox, or is run by everyone."""
 
 
 class FolderRefused(Exception):

@@ -213,7 +213,8 @@ class _Line:
 
     def _git_only_reads(self, folder: Path) -> bool:
         if folder not in self._git_reads:
-            self._git_reads[folder] = git_only_reads(folder, self._environ)
+            path = safe_path(self._environ.get("PATH", os.defpath), *self._rules.folders)
+            self._git_reads[folder] = git_only_reads(folder, {**self._environ, "PATH": path})
         return self._git_reads[folder]
 
     def _names_inside(self, words: JudgedWords, folder: Path) -> bool:

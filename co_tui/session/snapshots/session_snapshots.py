@@ -60,6 +60,11 @@ class LocalSnapshots(FolderSnapshots, SessionSnapshots):
         super().__init__(kept_in, folder, environ.get("PATH", os.defpath), own)
         self.kept_in, self._environ = kept_in, environ
 
+    def use_path(self, path: str) -> None:
+        """Look for programs only there."""
+        if path != self._path:
+            self._path, self._objects, self._environ = path, None, {**self._environ, "PATH": path}
+
     def changes(self, lines: Sequence[Line], shown_in: str = "") -> SessionChanges:
         """`shown_in` is put before each path."""
         return session_changes(self, lines, self._folder, shown_in)

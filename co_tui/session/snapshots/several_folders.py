@@ -1,9 +1,11 @@
 """Snapshots of all folders of a session as one: paths in added folders are whole, those in the first are relative."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
+from co_tui.agent.permissions.git_guard import safe_path
 from co_tui.folders import Folders
 from co_tui.paths import Paths
 from co_tui.session.snapshots.commits import Span
@@ -26,9 +28,9 @@ ADDED_LATER: Final = Uncovered("added later")
 class SeveralFolders(SessionSnapshots):
     """With one folder, the same as its own snapshots. What cannot be covered of an added one does not affect others."""
 
-    def __init__(self, folders: Folders, of_folder: Callable[[Path], LocalSnapshots]) -> None:
-        """`of_folder` makes the snapshots of one folder."""
-        self._folders, self._of_folder = folders, of_folder
+    def __init__(self, folders: Folders, of_folder: Callable[[Path], LocalSnapshots], path: str) -> None:
+        """`of_folder` makes the snapshots of one folder; `path` is where programs are."""
+        self._folders, self._of_folder, self._path = folders, of_folder, path
         self._first = of_folder(folders.first)
         self._others: dict[Path, LocalSnapshots] = {}
         self._given_up: set[Path] = set()
@@ -37,16 +39,20 @@ class SeveralFolders(SessionSnapshots):
         self.last: Snapshot | None = None
 
     def _added(self) -> dict[Path, LocalSnapshots]:
-        """The snapshots of each added folder, as the folders are now."""
-        for each in self._folders.added:
+        """The snapshots of each added folder, as the folders are now. None of their programs is used."""
+        added = self._folders.added
+        for each in added:
             if each not in self._others:
                 self._others[each] = self._of_folder(each)
-        return {each: self._others[each] for each in self._folders.added}
+        path = safe_path(self._path, self._folders.first, *added)
+        for snapshots in (self._first, *self._others.values()):
+            snapshots.use_path(path)
+        return {each: self._others[each] for each in added}
 
     def take(self, base: str = "") -> Taken:
         first_id, ids = _parts(base)
-        taken = self._first.take(first_id)
         added = self._added()
+        taken = self._first.take(first_id)
         before, after = dict[Path, Snapshot | None](), dict[Path, Snapshot | None]()
         changed, problems = list(taken.changed), list[str]()
         for folder, snapshots in added.items():
@@ -67,23 +73,24 @@ class SeveralFolders(SessionSnapshots):
 
     def read(self, snapshot: str) -> Snapshot:
         first_id, ids = _parts(snapshot)
-        found = {
+        found: dict[Path, Snapshot | None] = {
             folder: snapshots.read(ids[name]) if (name := folder_name(folder)) in ids else None
             for folder, snapshots in self._added().items()
         }
         return _joined(self._first.read(first_id), found)
 
     def changes(self, lines: Sequence[Line]) -> SessionChanges:
+        added = self._added()
         found = [self._first.changes([_only(line, None) for line in lines])]
-        for folder, snapshots in self._added().items():
+        for folder, snapshots in added.items():
             if own := [line for line in (_only(each, folder) for each in lines) if line.paths]:
                 found.append(snapshots.changes(own, f"{folder}/"))
         files = [file for each in found for file in each.files]
         return SessionChanges(files, sum(each.left_out for each in found))
 
     def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
-        failed = self._first.carry_out(_inside(wanted, None), current, part_name)
         added = self._added()
+        failed = self._first.carry_out(_inside(wanted, None), current, part_name)
         for folder, snapshots in added.items():
             if own := _inside(wanted, folder):
                 is_known = snapshots.last is not None
@@ -100,7 +107,8 @@ class SeveralFolders(SessionSnapshots):
         return found
 
     def commits(self, spans: Sequence[Span]) -> tuple[str, ...]:
-        several = (self._first, *self._added().values())
+        added = self._added()
+        several = (self._first, *added.values())
         return tuple(commit for each in several for commit in each.commits(spans))
 
     def remove_parts(self, part_name: str, paths: Sequence[str]) -> None:
@@ -117,7 +125,7 @@ def local_snapshots(paths: Paths, session_id: str, folders: Folders, environ: Ma
     def of_folder(folder: Path) -> LocalSnapshots:
         return LocalSnapshots(kept_snapshots(paths, session_id, folder), folder, environ, own)
 
-    return SeveralFolders(folders, of_folder)
+    return SeveralFolders(folders, of_folder, environ.get("PATH", os.defpath))
 
 
 def stored_changes(paths: Paths, session_id: str, folders: Folders, environ: Mapping[str, str]) -> SessionChanges:

@@ -71,6 +71,7 @@ def test_what_cannot_be_added_is_refused_in_a_sentence(folder: Path, lib: Path, 
         "../lib/login.py/x": "There is no folder",
         "a\0b": "Cannot open",
         "/proc/self": "belongs to the system",
+        "/usr/bin": "belongs to the system",
         "~/own/data": "holds co-tui's own files",
         "../lib": "is added already",
         "../lib/deep": "is inside of",
@@ -248,13 +249,15 @@ async def test_sandboxed_commands_write_there_and_leave_nothing_that_runs(
     planted = f"printf '#!/bin/sh\\ntouch {other}/ran\\n' | tee {lib}/bin/bwrap {lib}/bin/base64; chmod +x {lib}/bin/*"
     line = f"touch {lib}/written {lib}/.mcp.json; touch {other}/no; echo x >> {lib}/.git/config; echo $PATH"
     steps = [("run_command", {"command": each}) for each in (planted, line)]
-    session, model = await started(folder, home, *steps, mode="auto")
+    session, model = await started(folder, home, ("start_command", {"command": "sleep 100"}), mode="auto")
+    await session.submit("begin something that runs on")
     await session.folders.add(str(lib))
+    model.steps[:] = steps
     config = (lib / ".git" / "config").read_bytes()
     await session.submit("try")
     assert (lib / "written").exists() and not (lib / ".mcp.json").exists()
     assert (lib / ".git" / "config").read_bytes() == config
     assert list(other.iterdir()) == []
     assert (lib / "bin" / "bwrap").exists()
-    assert f"{lib}/bin:" in model.returned[1] and f"{lib}/.mcp.json" in model.returned[1]
+    assert f"{lib}/bin:" in model.returned[-1] and f"{lib}/.mcp.json" in model.returned[-1]
     await session.close()

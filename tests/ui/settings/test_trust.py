@@ -124,7 +124,7 @@ async def test_a_folder_that_is_added_is_in_the_title_and_asks_for_its_instructi
         await until(pilot, lambda: "Its instructions count" in transcript_text(app))
         await ask(app, pilot, "hello")
         assert app.controller.state.folders == (str(lib),)
-        assert "Library rule." in str(provider.requests[-1]["messages"][0])
+        assert "Library rule." in str(provider.requests[-1]["messages"])
         app.chat.prompt.insert(f"/add-dir --remove {lib}")
         await pilot.press("enter")
         await until(pilot, lambda: "lib/" not in screen_text(app).splitlines()[0])

@@ -263,23 +263,24 @@ class SandboxedFolder(BubblewrapWorkspace):
     async def _further_arguments(self) -> tuple[str, ...]:
         """What is hidden and what may be written, as it is now."""
         protected = _PROTECTED.get()
-        added = {each: ("--bind", str(each), str(each)) for each in self._added}
+        # One that was added since is not guarded yet.
+        added = [each for each in self._added if each in protected or _ALLOWED.get()]
         mounted = {
-            each: (*own, *(mounts(protected[each], each) if each in protected else ())) for each, own in added.items()
+            each: ("--bind", str(each), str(each), *(mounts(protected[each], each) if each in protected else ()))
+            for each in added
         }
-        path = ("--setenv", "PATH", self._path) if added else ()  # the launcher has another
+        path = ("--setenv", "PATH", self._path) if self._added else ()  # the launcher has another
         return (*self._rules.arguments(self._commands.folder, mounted), *path)
 
     def _launch(self, bwrap: list[str], *, working_dir: str) -> list[str]:
-        """Give the output of a command that may leave something running to the command alone: the sandbox's init, which
-        waits for that, would keep the call from ending."""
+        """The harness looks for bwrap on the PATH, outside of the first folder only: leave out the added ones, too."""
         launch = self._launched(bwrap, working_dir)
-        # The harness looks for bwrap on the PATH, outside of the first folder only.
-        return (
-            ["/bin/sh", "-c", _WITH_PATH, "sh", safe_path(self._path, *self._added), *launch] if self._added else launch
-        )
+        path = safe_path(self._path, *self._added)
+        return ["/bin/sh", "-c", _WITH_PATH, "sh", path, *launch] if self._added else launch
 
     def _launched(self, bwrap: list[str], working_dir: str) -> list[str]:
+        """Give the output of a command that may leave something running to the command alone: the sandbox's init, which
+        waits for that, would keep the call from ending."""
         at = bwrap.index("--") + 1
         if ENDS_WITH_CALL.get() or HIDE_PROCESSES not in bwrap[:at] or bwrap[at:] == _PROBE:
             return super()._launch(bwrap, working_dir=working_dir)
