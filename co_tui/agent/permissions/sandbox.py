@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import os
 import re
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from co_tui.agent.permissions.git_guard import safe_path
 from co_tui.agent.permissions.obeyed import NAMES
 from co_tui.folders import Folders
 from co_tui.paths import Paths, is_inside
@@ -38,10 +40,9 @@ _NO_NETWORK: Final = ("--unshare-net",)
 HIDE_PROCESSES: Final = "--unshare-pid"
 ENDS_WITH_PARENT: Final = "--die-with-parent"
 NO_MOUNTS: Final[Mapping[Path, Sequence[str]]] = {}
-_working: set[str] = set()
-"""Kinds of sandboxes known to work; failures are not cached: the user may have fixed them. A program that is found
-later is not tried: a sandboxed command may have put it there."""
-_tried: dict[str, bool] = {}
+_working: set[tuple[str, str]] = set()
+"""Sandboxes known to work, by program and kind. Failures are not cached: the user may have fixed them."""
+_tried: dict[tuple[str, str], bool] = {}
 
 
 class Sandbox(Record):
@@ -119,34 +120,41 @@ def sandbox_text(kind: str) -> str:
     return f"sandboxed: writes only in this folder, {network}, known keys hidden"
 
 
-async def sandbox_problem(kind: str) -> str:
-    """A sentence on why the sandbox cannot be started here; empty when it can, or is off."""
-    failure = await sandbox_failure(kind)
+async def sandbox_problem(kind: str, *folders: Path) -> str:
+    """A sentence on why the sandbox cannot be started here; empty when it can, or is off. See `sandbox_failure`."""
+    failure = await sandbox_failure(kind, *folders)
     return unusable_sandbox_text(kind, failure) if failure else ""
 
 
-async def sandbox_failure(kind: str) -> str:
-    """Why the sandbox cannot be started, in a few words; empty when it can."""
+async def sandbox_failure(kind: str, *folders: Path) -> str:
+    """Why the sandbox cannot be started, in a few words; empty when it can.
+
+    No program in `folders` is tried: a sandboxed command may have put it there.
+    """
     if kind == SANDBOX_OFF:
         return ""
-    if (program := shutil.which("bwrap")) is None:
+    if (program := _bwrap(folders)) is None:
         return "bwrap is not installed"
-    if kind in _working:
+    if (program, kind) in _working:
         return ""
     network = () if kind == SANDBOX_WITH_NETWORK else _NO_NETWORK
     failure = await _start(program, *network)
     if not failure:
-        _working.add(kind)
+        _working.add((program, kind))
     return failure
 
 
-async def can_hide_processes() -> bool:
-    """Whether a sandbox can hide other processes; inside a container it often cannot."""
-    if (program := shutil.which("bwrap")) is None:
-        return False
-    if HIDE_PROCESSES not in _tried:
-        _tried[HIDE_PROCESSES] = not await _start(program, HIDE_PROCESSES, "--proc", "/proc")
-    return _tried[HIDE_PROCESSES]
+async def can_hide_processes(*folders: Path) -> bool:
+    """Whether a sandbox can hide other processes; inside a container it often cannot. No program in `folders` is
+    tried."""
+    key = (_bwrap(folders) or "", "processes")
+    if key not in _tried:
+        _tried[key] = bool(key[0]) and not await _start(key[0], HIDE_PROCESSES, "--proc", "/proc")
+    return _tried[key]
+
+
+def _bwrap(folders: Sequence[Path]) -> str | None:
+    return shutil.which("bwrap", path=safe_path(os.pathsep.join(os.get_exec_path()), *folders))
 
 
 async def _start(program: str, *arguments: str) -> str:

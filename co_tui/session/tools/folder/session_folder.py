@@ -205,7 +205,7 @@ class SandboxedFolder(BubblewrapWorkspace):
         return [self._guard, *(guard(each, rules.set_aside, rules.home) for each in self._added)]
 
     async def _can_hide(self) -> bool:
-        return await can_hide_processes()
+        return await can_hide_processes(self._guard.folder, *self._added)
 
     @asynccontextmanager
     async def _protected(self) -> AsyncIterator[list[CreatedProtected]]:

@@ -41,7 +41,7 @@ class LocalSession(SessionWorkplace):
         )
 
     async def sandbox_problem(self, kind: str) -> str:
-        return await sandbox_problem(kind)
+        return await sandbox_problem(kind, self._folder, *self.folders.added)
 
     def tool_folder(
         self, kind: str, *, is_sandboxed: Callable[[], bool], read_only: bool, wrap: WrapFolder | None
