@@ -275,8 +275,9 @@ class SandboxedFolder(BubblewrapWorkspace):
     def _launch(self, bwrap: list[str], *, working_dir: str) -> list[str]:
         """The harness looks for bwrap on the PATH, outside of the first folder only: leave out the added ones, too."""
         launch = self._launched(bwrap, working_dir)
-        path = safe_path(self._path, *self._added)
-        return ["/bin/sh", "-c", _WITH_PATH, "sh", path, *launch] if self._added else launch
+        if not (added := self._added):
+            return launch
+        return ["/bin/sh", "-c", _WITH_PATH, "sh", safe_path(self._path, *added), *launch]
 
     def _launched(self, bwrap: list[str], working_dir: str) -> list[str]:
         """Give the output of a command that may leave something running to the command alone: the sandbox's init, which
