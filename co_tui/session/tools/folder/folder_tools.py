@@ -28,17 +28,14 @@ from co_tui.session.tools.folder.nearest_lines import nearest_lines
 from co_tui.session.tools.folder.outside_files import Allows, OutsideReader, OutsideScope, scope_for, shown_in
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.several_files import SeveralFiles
-from co_tui.session.tools.folder.text_search import Found, TextSearch
+from co_tui.session.tools.folder.text_search import CUT, Found, TextSearch
 from co_tui.session.tools.folder.trial_folder import TrialFolder
 
 WALKING_S: Final = 10.0
-_MOST_NAMED: Final = 10
-_CUT: Final = "[... the folder is too large to search completely; narrow the path]"
 _IGNORED: Final = "[all of these are ignored by .gitignore or .ignore]"
 _NO_MATCHES: Final = "No matches found."
 _NOT_FOUND: Final = re.compile(r"(?:old_text|replacement (\d+)) not found in ")
 """How the harness says that a text to replace is not there."""
-_LATE: Final = "[... the search timed out; narrow the path]"
 T = TypeVar("T")
 ToolMethod = TypeVar("ToolMethod", bound=Callable[..., Awaitable[str]])
 
@@ -128,7 +125,7 @@ class FolderToolset(FileSystemToolset[Any]):
             await ctx.emit(
                 self._searched(scope, resolved, pattern, search="grep", match_count=len(found.lines), truncated=cut)
             )
-        return "\n".join([*(found.lines or [_NO_MATCHES]), *_search_notes(found, was_cut)])
+        return "\n".join([*(found.lines or [_NO_MATCHES]), *found.notes(was_cut)])
 
     def _search(
         self, area: _Area, pattern: str, include_glob: str | None, only: str, wanted: Wanted
@@ -181,7 +178,7 @@ class FolderToolset(FileSystemToolset[Any]):
         lines = [f"{_shown(area.prefix, each.path)}{'/' * each.is_dir}" for each in found[:count]]
         if len(found) > count:
             notes.append(f"[... truncated at {count} matches]")
-        notes += [*_hidden_note(hidden), *([_CUT] if was_cut else [])]
+        notes += [*_hidden_note(hidden), *([CUT] if was_cut else [])]
         return "\n".join([*(lines or [_NO_MATCHES]), *notes])
 
     def _find(
@@ -391,17 +388,3 @@ def _by_folder(path: str) -> str:
 
 def _hidden_note(count: int) -> Sequence[str]:
     return [f"[{count} hidden entries omitted; name a hidden path explicitly to include it]"] if count else []
-
-
-def _search_notes(found: Found, was_cut: bool) -> list[str]:
-    return [
-        *([f"[... truncated at {len(found.lines)} matches]"] if found.is_full else []),
-        *([_skipped_note(found.skipped)] if found.skipped else []),
-        *([_LATE] if found.is_late else []),
-        *([_CUT] if was_cut else []),
-    ]
-
-
-def _skipped_note(skipped: Sequence[str]) -> str:
-    more = ", ..." if len(skipped) > _MOST_NAMED else ""
-    return f"[{len(skipped)} files skipped (too large or unreadable): {', '.join(skipped[:_MOST_NAMED])}{more}]"
