@@ -27,6 +27,10 @@ class Paths(Record):
     data: Path
     config: Path
     state: Path
+    claude: Path | None = None
+    """The user's folder of Claude Code, whether or not it exists."""
+    codex: Path | None = None
+    """The same of Codex."""
 
     @property
     def database(self) -> Path:
@@ -117,19 +121,28 @@ class Paths(Record):
 def locate(environ: Mapping[str, str]) -> Paths:
     """`CO_TUI_HOME` moves everything under one folder; without it the platform's conventions decide."""
     home = environ.get(HOME_VARIABLE)
+    claude, codex = _folder_in(environ, "CLAUDE_CONFIG_DIR", ".claude"), _folder_in(environ, "CODEX_HOME", ".codex")
     if home:
         root = Path(home)
         with contextlib.suppress(RuntimeError):  # `~name` of an unknown user is an ordinary folder name
             root = root.expanduser()
         root = root.absolute()
-        return Paths(data=root / "data", config=root / "config", state=root / "state")
+        return Paths(data=root / "data", config=root / "config", state=root / "state", claude=claude, codex=codex)
     import platformdirs
 
     return Paths(
         data=platformdirs.user_data_path(APP),
         config=platformdirs.user_config_path(APP),
         state=platformdirs.user_state_path(APP),
+        claude=claude,
+        codex=codex,
     )
+
+
+def _folder_in(environ: Mapping[str, str], variable: str, name: str) -> Path | None:
+    """The folder that a variable names, else the one of that name in the home folder; None without a home."""
+    home = environ.get("HOME")
+    return Path(environ[variable]) if environ.get(variable) else Path(home) / name if home else None
 
 
 def current_folder() -> Path:

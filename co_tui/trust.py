@@ -17,37 +17,64 @@ AGENTS = "agents"
 """Key under which a request lists the agents of a folder."""
 COMMANDS = "commands"
 """Key under which a request lists the slash commands of a folder."""
-
-
 INSTRUCTIONS = "instructions"
-"""Key under which a request lists the instruction files of an added folder."""
+"""Key under which a request lists the instruction files of a folder."""
+
+
+class ProgramFile(Record):
+    """A settings file that a folder has for another program."""
+
+    name: str
+    """Relative to the folder."""
+    settings: Mapping[str, object] = {}
+    """What it sets here, under our names."""
+    unused: tuple[str, ...] = ()
+    """Each key that has no effect here, if need be with the reason."""
 
 
 class TrustRequest(Record):
-    """What a folder requests that needs trust: settings of its file, and use of the agents and slash commands it
-    defines."""
+    """What a folder requests that needs trust: settings of its files, and use of the agents, slash commands and
+    instructions it defines."""
 
     file: Path
     requested: Mapping[str, object]
+    """Settings of our file by key, those of other programs' files by the file's name, and the lists of the rest."""
+    files: tuple[ProgramFile, ...] = ()
+    """The settings files for other programs, also those that request nothing."""
+    instructions: tuple[str, ...] = ()
+    """Its instruction files that need trust."""
     agents: tuple[str, ...] = ()
     """The agents it defines, each with its model if it names one."""
     agent_files: tuple[Path, ...] = ()
     commands: tuple[str, ...] = ()
-    """The slash commands it defines."""
+    """The slash commands it defines, those first that allow something for their turn."""
     command_files: tuple[Path, ...] = ()
-    instruction_files: tuple[Path, ...] = ()
-    """Of a folder that is added to a session."""
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The files that say what is requested."""
-        own = (self.file,) if self.settings else ()
-        return (*own, *self.agent_files, *self.command_files, *self.instruction_files)
+    is_added: bool = False
+    """Whether it is about a folder that is added to a session: then only instructions are requested."""
 
     @property
     def settings(self) -> Mapping[str, object]:
-        """The settings its file requests."""
-        return {key: value for key, value in self.requested.items() if key not in (AGENTS, COMMANDS, INSTRUCTIONS)}
+        """The settings its own file requests."""
+        others = (AGENTS, COMMANDS, INSTRUCTIONS, *(each.name for each in self.files))
+        return {key: value for key, value in self.requested.items() if key not in others}
+
+    @property
+    def lists(self) -> list[str]:
+        """The kinds of further files it requests to use."""
+        return [key for key in (AGENTS, COMMANDS, INSTRUCTIONS) if key in self.requested]
+
+    @property
+    def by_file(self) -> Mapping[Path, Mapping[str, object]]:
+        """The settings that each file requests."""
+        tables = {self.file: self.settings}
+        for each in self.files:
+            table = self.requested.get(each.name)
+            tables[self.file.parent / each.name] = table if isinstance(table, Mapping) else {}
+        return {file: table for file, table in tables.items() if table}
+
+    def values(self, key: str) -> Mapping[Path, object]:
+        """The values of a setting, by the file that requests it."""
+        return {file: table[key] for file, table in self.by_file.items() if key in table}
 
     @property
     def folder(self) -> str:

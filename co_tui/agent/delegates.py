@@ -5,12 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple
 
 from pydantic_ai import Agent
-from pydantic_ai.capabilities import AbstractCapability, PrepareTools
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering, PrepareTools
 from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext, ToolDefinition
+from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from pydantic_ai.usage import UsageLimits
 from pydantic_ai_harness.subagents import SubAgent, SubAgents, SubAgentToolset
 
+from co_tui.agent.permissions.agent_limits import LIMITS, AgentLimits, limits_of, tools_in
 from co_tui.agent.tool_names import DELEGATE_TOOL, TRANSFER_TOOL, is_named, our_names
 from co_tui.settings import AgentFile
 from co_tui.settings.rules import DELEGATE_CONTEXTS, FRESH
@@ -56,6 +58,7 @@ class Delegate(NamedTuple):
     """Whether it may use the tool of that name."""
     context: str
     """What it sees unless chosen; empty for the default."""
+    limits: AgentLimits = AgentLimits("")
 
     @property
     def listed(self) -> str:
@@ -74,13 +77,15 @@ class Delegates(NamedTuple):
 
 def delegate_of(file: AgentFile) -> Delegate:
     """The agent of a file; one that answers in the conversation can hand it back, unless its file withholds that."""
-    given = None if file.tools is None else frozenset((*our_names(file.tools), TRANSFER_TOOL))
-    withheld = frozenset(our_names(file.withheld_tools))
+    named = [name for name, _ in tools_in(file.tools or ())]
+    given = None if file.tools is None else frozenset((*our_names(named), TRANSFER_TOOL))
+    withheld = frozenset(our_names(name for name, rule in tools_in(file.withheld_tools) if rule is None))
 
     def allows(tool: str) -> bool:
         return (given is None or is_named(tool, given)) and not is_named(tool, withheld)
 
-    return Delegate(file.name, file.description, file.instructions, allows, file.context)
+    limits = limits_of(file.name, file.tools or (), file.withheld_tools)
+    return Delegate(file.name, file.description, file.instructions, allows, file.context, limits)
 
 
 def without_tools(name: str) -> Delegate:
@@ -118,12 +123,41 @@ def _equipped(delegate: Delegate, new_agent: NewAgent, *more: AbstractCapability
 
 
 def own_tools_only(delegate: Delegate) -> Sequence[AbstractCapability[Any]]:
-    """Leaves out the tools that an agent may not use."""
+    """Leaves out the tools that an agent may not use, and holds it to the limits of the others."""
 
     async def allowed(_: RunContext[Any], tools: list[ToolDefinition]) -> list[ToolDefinition]:
         return [tool for tool in tools if delegate.allows(tool.name)]
 
-    return PrepareTools(allowed), _ProviderTools(delegate)
+    limited = [_Limited(delegate.limits)] if delegate.limits else []
+    return *limited, PrepareTools(allowed), _ProviderTools(delegate)
+
+
+class _Limited(AbstractCapability[Any]):
+    """Makes the limits of an agent known to the judgement of its calls."""
+
+    def __init__(self, limits: AgentLimits) -> None:
+        self._limits = limits
+
+    def get_ordering(self) -> CapabilityOrdering:
+        # Around what asks about calls, which is outermost, too, and comes later in the list.
+        return CapabilityOrdering(position="outermost")
+
+    def get_wrapper_toolset(self, toolset: AbstractToolset[Any]) -> AbstractToolset[Any]:
+        return _LimitedToolset(toolset, self._limits)
+
+
+@dataclass
+class _LimitedToolset(WrapperToolset[Any]):
+    limits: AgentLimits
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        token = LIMITS.set((*LIMITS.get(), self.limits))
+        try:
+            return await super().call_tool(name, tool_args, ctx, tool)
+        finally:
+            LIMITS.reset(token)
 
 
 class _ProviderTools(AbstractCapability[Any]):

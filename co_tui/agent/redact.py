@@ -69,6 +69,12 @@ def keys_in(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(sorted(keys | _remembered, key=len, reverse=True))
 
 
+def keys_of_ours(environ: Mapping[str, str]) -> frozenset[str]:
+    """The keys that co-tui itself uses: of providers, of its database, and those read or typed in this process."""
+    values = {environ.get(name, "") for name in (*KEY_VARIABLES, "PGPASSWORD")}
+    return frozenset(value for value in values | _remembered if len(value) >= SHORTEST_KEY_CHARS)
+
+
 def redact_values(value: Any, secrets: Collection[str] = ()) -> Any:
     """JSON-ready data with secrets in its texts and names hidden."""
     match value:

@@ -1,15 +1,12 @@
 """Our tools by kind, and other programs' names for them, which hooks and agent files may use."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from co_tui.events.tool_calls import CHANGING_TOOLS as CHANGING_TOOLS
 from co_tui.events.tool_calls import COMMAND_TOOLS as COMMAND_TOOLS
 from co_tui.events.tool_calls import PRESENT_PLAN, WEB_FETCH, WEB_SEARCH
 from co_tui.settings.permission_rules import MCP
-
-if TYPE_CHECKING:
-    from co_tui.settings import AgentFile
 
 READING_TOOLS: Final = frozenset(("read_file", "list_directory", "search_files", "find_files"))
 FREE_TOOLS: Final = READING_TOOLS | frozenset(
@@ -100,9 +97,3 @@ def is_named(tool: str, names: Collection[str]) -> bool:
     """Whether a tool is named, by itself or by its server as `mcp__SERVER`."""
     server, separator, _ = tool.rpartition("__")
     return tool in names or bool(separator and server.startswith(MCP) and server in names)
-
-
-def unknown_tools(file: "AgentFile") -> list[str]:
-    """The unknown tools an agent file names. Names with `_` may be MCP tools, which are not known yet."""
-    named = (*(file.tools or ()), *file.withheld_tools)
-    return [name for name in named if "_" not in name and name not in OTHER_NAMES and name not in TOOLS]

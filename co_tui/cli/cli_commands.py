@@ -341,7 +341,11 @@ COMMANDS: Final = (
         (
             _option("folder", type=Path, nargs="?", default=Path(), metavar="DIR"),
             OneOf(
-                (_flag("--revoke", "stop trusting the folder"), _flag("--list", "list trusted folders", dest="listed"))
+                (
+                    _flag("--revoke", "stop trusting the folder"),
+                    _flag("--list", "list trusted folders", dest="listed"),
+                    _flag("--dry-run", "list what would be used and what not, and trust nothing"),
+                )
             ),
         ),
     ),

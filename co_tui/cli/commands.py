@@ -206,7 +206,8 @@ def _acp(call: CommandCall) -> int:
 def _trust(call: CommandCall) -> int:
     from co_tui.headless.trust_command import trust
 
-    return trust(call.context, call.options.folder, revoke=call.options.revoke, listed=call.options.listed)
+    options = call.options
+    return trust(call.context, options.folder, revoke=options.revoke, listed=options.listed, dry_run=options.dry_run)
 
 
 def _session_opening(row: "SessionRow | None", call: CommandCall) -> "SessionOpening":

@@ -7,7 +7,7 @@ from co_tui.cli.command_call import CommandCall, given_settings
 from co_tui.headless.output import WRONG_USAGE, CommandContext, say
 from co_tui.open_store import open_store
 from co_tui.paths import Paths, current_folder, locate
-from co_tui.settings import Loaded, load, withheld_warnings
+from co_tui.settings import Loaded, load
 from co_tui.settings.rules import AUTO, EDITS, NOT_AT_HOME
 from co_tui.trust import Trust
 
@@ -92,5 +92,7 @@ def warnings_before_start(loaded: Loaded, paths: Paths, *, opens_app: bool) -> l
     request = loaded.withheld
     if not opens_app or request is None or Trust(paths.trust_file).was_asked(request):
         return list(loaded.warnings)
+    from co_tui.settings.trust_texts import withheld_warnings  # most folders need no trust
+
     asked = withheld_warnings(request)
     return [warning for warning in loaded.warnings if warning not in asked]

@@ -5,6 +5,7 @@ from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, put, say, 
 from co_tui.session.history.learned_limits import forget_limits
 from co_tui.session.synced_files import SyncedFiles
 from co_tui.settings import Loaded, SettingsError, writing
+from co_tui.settings.trust_texts import requested_value_text
 
 
 def config(context: CommandContext, key: str | None, value: str | None) -> int:
@@ -43,10 +44,9 @@ def _changed(context: CommandContext, key: str, value: str) -> str:
 
 def _row(key: str, loaded: Loaded) -> tuple[str, str, str]:
     origin, wish = loaded.origins[key], loaded.withheld
-    withheld = (
-        f"; {wish.file} requests {settings.requested_value_text(key, wish.requested[key])} (not trusted)"
-        if wish and key in wish.requested
-        else ""
+    withheld = "".join(
+        f"; {file} requests {requested_value_text(key, value)} (not trusted)"
+        for file, value in (wish.values(key).items() if wish else ())
     )
     idle = settings.unused(loaded.settings).get(key)
     return key, settings.value_text(origin.value), origin.source + withheld + (f"; {idle}" if idle else "")

@@ -107,9 +107,8 @@ def _project(loaded: Loaded) -> list[tuple[str, str]]:
     wish = loaded.withheld
     if wish is None:
         return []
-    return [
-        ("project", f"{wish.file if wish.settings else wish.folder} is not trusted to set {', '.join(wish.requested)}")
-    ]
+    keys = dict.fromkeys((*(key for table in wish.by_file.values() for key in table), *wish.lists))
+    return [("project", f"{wish.file if wish.settings else wish.folder} is not trusted to set {', '.join(keys)}")]
 
 
 def _learned_limits(paths: Paths) -> list[tuple[str, str]]:

@@ -50,7 +50,7 @@ from co_tui.session.slash.typed_command import find_without_screen, parse_comman
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import PRESENT_PLAN
-from co_tui.settings.trust_requests import waiting_instructions_text
+from co_tui.settings.trust_texts import waiting_instructions_text
 
 EXIT_CODES: Final[Mapping[Outcome, int]] = {
     Outcome.DONE: DONE,
@@ -350,8 +350,11 @@ class BuiltInCommand:
         `answered` gets what it answers, unless that is printed.
         """
         called = parse_command(prompt)
-        row = find_without_screen(called.name, opening.context.paths, opening.cwd) if called is not None else None
-        if called is None or row is None:
+        if called is None:
+            return None
+        settings, paths = opening.context.loaded.settings, opening.context.paths
+        row = find_without_screen(called.name, settings, paths, opening.cwd)
+        if row is None:
             return None
         # With --json standard output is the log alone.
         answer = {"text": lambda text: put(inert(text)), "log": say}.get(options.output, answered)

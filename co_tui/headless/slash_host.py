@@ -29,7 +29,7 @@ from co_tui.session.snapshots.restore import RestorePlan
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import Loaded
-from co_tui.settings.trust_requests import waiting_instructions_text
+from co_tui.settings.trust_texts import waiting_instructions_text
 
 Say = Callable[[str], None]
 

@@ -2,27 +2,32 @@
 
 from pathlib import Path
 
+from co_tui.agent.redact import KEY_VARIABLES, redact
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.paths import path_text
 from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.synced_files import SyncedFiles
-from co_tui.settings import SettingsError, agents_text, commands_text, project_trust_request, requested_settings_text
+from co_tui.settings import SettingsError, project_trust_request
+from co_tui.settings.claude_code.project_files import read_claude_files
+from co_tui.settings.markdown.agent_files import project_folder
 from co_tui.settings.trust_requests import added_folder_request
+from co_tui.settings.trust_texts import trust_lines
 from co_tui.trust import Trust
 
 
-def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool) -> int:
-    """Trust the project around the folder with what its file wants now, or no longer; or list what is trusted."""
-    known = Trust(context.paths.trust_file)
+def trust(context: CommandContext, folder: Path, *, revoke: bool, listed: bool, dry_run: bool = False) -> int:
+    """Trust the project around the folder with what its files want now, or no longer; or list what is trusted. With
+    `dry_run`, list what they want and what of them has no effect."""
+    known, named, folder = Trust(context.paths.trust_file), folder, folder.absolute()
     if listed:
-        return _list(known, kept_for(SyncedFiles(context.paths, context.store.sync.files), folder.absolute()))
+        return _list(known, kept_for(SyncedFiles(context.paths, context.store.sync.files), folder))
     if not folder.is_dir():
-        say(f"No folder {folder}.")
+        say(f"No folder {named}.")
         return FAILED
     try:
         if revoke:
-            _forget_approvals(kept_for(SyncedFiles(context.paths, context.store.sync.files), folder.absolute()))
-        return _revoke(known, folder) if revoke else _trust(known, folder)
+            _forget_approvals(kept_for(SyncedFiles(context.paths, context.store.sync.files), folder))
+        return _revoke(known, folder) if revoke else _trust(known, folder, dry_run=dry_run)
     except OSError as error:
         say(f"Cannot revoke what is always allowed there: {error.filename} ({error.strerror}).")
         return FAILED
@@ -42,23 +47,26 @@ def _list(known: Trust, kept: KeptApprovals) -> int:
     return DONE
 
 
-def _trust(known: Trust, folder: Path) -> int:
+def _trust(known: Trust, folder: Path, *, dry_run: bool) -> int:
     wish = project_trust_request(folder)
+    for problem in read_claude_files(project_folder(folder)).broken.values():
+        say(problem)
+    for line in trust_lines(wish, KEY_VARIABLES) if wish is not None else ():
+        put(redact(line))
     if wish is None or not wish.requested:
-        if (added := added_folder_request(folder.resolve())) is not None:
+        if (added := added_folder_request(folder.resolve())) is not None and not dry_run:
             known.remember(added, trusted=True)
             say(f"Trusted {added.folder}. Its instructions count where it is added with --add-dir or /add-dir.")
             return DONE
-        place = path_text(wish.file if wish else folder.absolute())
+        place = path_text(wish.file if wish and wish.file.exists() else folder)
         say(f"Nothing in {place} needs trust. Its context settings apply anyway.")
         return DONE
+    if dry_run:
+        state = "is trusted with this" if known.has(wish) else "is not trusted with this: run `co-tui trust`"
+        say(f"{wish.folder} {state}.")
+        return DONE
     known.remember(wish, trusted=True)
-    if wish.settings:
-        say(f"Trusted {wish.folder}. It may now set {requested_settings_text(wish)}.")
-    if wish.agents:
-        say(f"It may delegate to {agents_text(wish)}.")
-    if wish.commands:
-        say(f"You may use {commands_text(wish)}.")
+    say(f"Trusted {wish.folder} with what is listed.")
     say("Changed settings are asked again. `co-tui trust --revoke` revokes trust.")
     return DONE
 
@@ -71,9 +79,9 @@ def _forget_approvals(kept: KeptApprovals) -> None:
 
 
 def _revoke(known: Trust, folder: Path) -> int:
-    trusted = next((place for place in (folder, *folder.absolute().parents) if known.revoke(place)), None)
+    trusted = next((place for place in (folder, *folder.parents) if known.revoke(place)), None)
     if trusted is None:
-        say(f"{path_text(folder.absolute())} was not trusted.")
+        say(f"{path_text(folder)} was not trusted.")
     else:
         say(f"{trusted} is no longer trusted.")
     return DONE

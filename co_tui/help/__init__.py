@@ -46,6 +46,11 @@ TOPICS: Final = (
         "machines", "Carry sessions to another machine, or work on another host", ("sync", "host", "ssh", "postgresql")
     ),
     Topic("import", "Import sessions of other programs, export, back up", ("export", "backup", "restore")),
+    Topic(
+        "claude-code",
+        "Coming from Claude Code: which of its files are used here",
+        ("claude", "codex", "claude.md", "settings.json", ".mcp.json"),
+    ),
     Topic("scripts", "The command line and the Python library", ("run", "library", "cli")),
     Topic("browser", "Use the app in a browser", ("serve",)),
     Topic("editors", "Use the agent in your editor", ("acp", "editor", "zed")),

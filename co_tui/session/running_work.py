@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic_ai.messages import ModelRequest
 
+from co_tui.agent.models.model_families import model_named, unknown_family
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events import CompactionComplete, PromptReturned, Ref, SessionError
 from co_tui.events.facts.agents import MAIN_AGENT
@@ -104,7 +105,8 @@ class RunningWork:
     async def answer_command(self, found: FoundCommand) -> Outcome:
         """Run the turn of a slash command, with its own model if it names one. Raises `PromptRefused`."""
         before, speaker = self._runtime, self._recorder.state.speaker
-        if (model := found.model) in ("", before.model_handle.name):
+        model = await self._model_of(found, before.model_handle.name)
+        if model in ("", before.model_handle.name):
             return await self._answer_command(found)
         try:
             if await self._opened(model, speaker or MAIN_AGENT):
@@ -120,6 +122,14 @@ class RunningWork:
                     await self._switcher.record_model_back(before, for_agent)
                 else:
                     await self._switch_back(own, for_agent)
+
+    async def _model_of(self, found: FoundCommand, present: str) -> str:
+        """The model for a command's turn; empty for the present one, also if its own is not known, which is logged."""
+        model = model_named(found.model, present)
+        if found.model and not model:
+            what, instead = unknown_family(found.model, present), f"{present} answers"
+            await self._recorder.record(SessionError(what=what, kind="unusable", outcome=instead))
+        return model
 
     async def _opened(self, model: str, for_agent: str) -> bool:
         """Switch to a model; False if the user stops that. Raises `PromptRefused`."""
@@ -146,7 +156,8 @@ class RunningWork:
             servers=environment.mcp_servers,
             around=tools.files.around_prepared,
         )
-        return await self.answer(slash.write)
+        with runtime.permissions.allowing(found.allowed):
+            return await self.answer(slash.write)
 
     async def _switch_back(self, model: str, for_agent: str) -> None:
         try:

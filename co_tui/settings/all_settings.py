@@ -21,6 +21,7 @@ from co_tui.settings.rules import (
     SEARCH_PROVIDER,
     THEMES,
     About,
+    NamesOnly,
     PartRefused,
     Rule,
     SettingsError,
@@ -32,16 +33,18 @@ from co_tui.settings.rules import (
     number,
     one_of,
     quoted,
+    variable_table,
     whole_number,
 )
 
 _DATABASE_SCHEMES: Final = ("postgresql", "postgres")
 DATABASE_ALLOWED: Final = "empty (only this machine), or postgresql://USER@HOST:PORT/DATABASE without a password"
 
-USERS_OWN: Final = ("database",)
+USERS_OWN: Final = ("database", "files_of_other_agents")
 """Settings that no project's file may set, trusted or not."""
 NO_KEYS: Final[Mapping[str, str]] = {}
 NO_HOOKS: Final[HookTable] = {}
+NO_VARIABLES: Final = NamesOnly()
 
 
 def database_url() -> Rule:
@@ -262,6 +265,24 @@ class Settings(ContextSettings):
         mcp_server_table(),
         About("tools", "MCP servers", "MCP servers by name, each with a `command` to start or a `url`."),
     ] = NO_SERVERS
+    env: Annotated[
+        Mapping[str, str],
+        variable_table(),
+        About(
+            "tools",
+            "Variables for commands",
+            "Variables for commands, hooks and MCP servers; co-tui itself does not read them.",
+        ),
+    ] = NO_VARIABLES
+    files_of_other_agents: Annotated[
+        str,
+        one_of("ask", "on", "off"),
+        About(
+            "files",
+            "Claude Code and Codex files",
+            "Use your own instructions, commands, agents and skills of ~/.claude and ~/.codex, too.",
+        ),
+    ] = "ask"
     telemetry: Annotated[
         str,
         address("off", "an OpenTelemetry collector"),

@@ -1,10 +1,11 @@
-"""Check settings together: which contradict each other, and which the current policy ignores."""
+"""Settings together: which are combined, which contradict each other, and which the current policy ignores."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from co_tui.settings.all_settings import Settings
+from co_tui.settings.hook_entries import joined
 from co_tui.settings.permission_rules import (
     EFFECTS,
     LISTING,
@@ -17,8 +18,10 @@ from co_tui.settings.permission_rules import (
     RuleInForce,
     read_permissions,
 )
-from co_tui.settings.rules import in_window, quoted, windows_of
+from co_tui.settings.rules import NamesOnly, in_window, quoted, windows_of
 
+TABLES: Final = ("mcp_servers", "after_edit")
+"""Tables whose entries from several layers are combined."""
 MOST_NAMED: Final = 5
 """For one file."""
 UNREADABLE: Final = RuleInForce("deny", Rule("", "rules that cannot be read"))
@@ -66,6 +69,29 @@ def _contradictions_in(settings: Settings, window_tokens: int) -> Iterator[str]:
             f"keep_recent_share = {value('keep_recent_share'):g} and summary_share = {value('summary_share'):g} "
             f"must fit below buffer_exhaustion_threshold = {waits:g}."
         )
+
+
+def with_source(key: str, value: object, source: str) -> object:
+    """The value; permission rules and hooks get their source, since those of several files are combined."""
+    if key == "hooks" and isinstance(value, Mapping):
+        return {event: tuple(each._replace(source=source) for each in entries) for event, entries in value.items()}
+    if key != "permissions":
+        return value
+    assert isinstance(value, tuple)
+    return tuple(each._replace(source=source) for each in value)
+
+
+def combined(key: str, stronger: object, weaker: object) -> object | None:
+    """The values of two layers together: of MCP servers, checks, variables, permission rules and hooks; None where the
+    stronger one counts alone."""
+    if key == "permissions" and isinstance(stronger, tuple) and isinstance(weaker, tuple):
+        return (*stronger, *weaker)
+    if not isinstance(stronger, Mapping) or not isinstance(weaker, Mapping):
+        return None
+    if key == "hooks":
+        return joined(stronger, weaker)
+    both = {**weaker, **stronger}
+    return NamesOnly(both) if key == "env" else both if key in TABLES else None
 
 
 def unused(settings: Settings) -> Mapping[str, str]:

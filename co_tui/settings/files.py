@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,11 @@ LIMIT_BYTES: Final = 64_000
 """Far more than people write by hand."""
 MOST_DOTS: Final = 100
 """In one line: parsing time grows with the square of a key's parts."""
+MARKDOWN: Final = ".md"
+MOST_ENTRIES: Final = 5_000
+"""Looked at in one folder and those below: this is done before a project is trusted."""
+DEEPEST: Final = 4
+"""Levels of folders below."""
 _LONG_NUMBER: Final = r"\d{40,}"
 
 
@@ -67,3 +73,37 @@ def definition_folders(project: Path, names: Iterable[str]) -> tuple[list[Path],
 
 def link_out_problem(folder: Path) -> str:
     return f"Skipped {path_text(folder)}: it is a link out of the project."
+
+
+class MarkdownFiles:
+    """Finds files, each folder once, whatever links lead to it, until it has seen too many entries."""
+
+    def __init__(self, inside: Path | None) -> None:
+        self._inside = inside
+        self._seen: set[str] = set()
+        self._left = MOST_ENTRIES
+        self.is_cut = False
+
+    def below(self, folder: Path, levels: int = DEEPEST) -> Iterator[Path]:
+        """The Markdown files, those of the folder itself first."""
+        self._seen.add(os.path.realpath(folder))
+        names = self.entries(folder)
+        yield from (Path(entry.path) for entry in names if entry.name.endswith(MARKDOWN) and not entry.is_dir())
+        for entry in names if levels > 0 else ():
+            if entry.is_dir() and os.path.realpath(entry.path) not in self._seen and self._may_enter(entry.path):
+                yield from self.below(Path(entry.path), levels - 1)
+
+    def _may_enter(self, folder: str) -> bool:
+        return self._inside is None or is_inside(folder, self._inside)
+
+    def entries(self, folder: Path) -> list[os.DirEntry[str]]:
+        """What is in a folder, sorted; nothing if it cannot be read."""
+        try:
+            with os.scandir(folder) as found:
+                listed = list(islice(found, self._left + 1))
+        except OSError:
+            return []
+        self.is_cut = self.is_cut or len(listed) > self._left
+        listed = listed[: self._left]
+        self._left -= len(listed)
+        return sorted((each for each in listed if not each.name.startswith(".")), key=lambda entry: entry.name)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from co_tui.inert import one_line
 from co_tui.late_pattern import late_pattern
 from co_tui.settings.rules import ASK, AUTO, EDITS, PLAN, PartRefused, Rule, quoted, table_in
 
@@ -29,8 +30,13 @@ HOOKS: Final = (
     SESSION_END,
 )
 """Events at which the user's own commands can run."""
+PROJECT_VARIABLE: Final = "CLAUDE_PROJECT_DIR"
+"""Where scripts for Claude Code look for the project they run in."""
 MOST_MATCHED_CHARS: Final = 200
 """Of a name that a pattern is compared with; names come from the model."""
+NAME_CHARS: Final = 60
+"""Of an unknown name in a sentence."""
+_KEYS: Final = frozenset(("command", "matcher", "timeout", "type", "hooks"))
 _PLAIN: Final = late_pattern(r"[\w |-]*")
 _ENTRY: Final = "a command, or a table with `matcher`, and `command` or `hooks`"
 _NESTED: Final = 'a table with `type = "command"`, `command` and `timeout`'
@@ -88,6 +94,54 @@ def mode_of(name: str) -> str | None:
     return {"default": ASK, "dontAsk": ASK, "acceptEdits": EDITS, PLAN: PLAN, AUTO: AUTO}.get(name)
 
 
+class SupportedHooks(NamedTuple):
+    """The part of a table that is supported here, and each unsupported key with the reason."""
+
+    table: dict[str, object]
+    unused: list[str]
+
+
+def supported_hooks(value: Mapping[object, object]) -> SupportedHooks:
+    """Leave out events, kinds of hooks and keys that only other programs know."""
+    kept: dict[str, object] = {}
+    unused: list[str] = []
+    for name, entries in value.items():
+        if _event(name) in HOOKS:
+            several = entries if isinstance(entries, list | tuple) else [entries]
+            supported = [each for entry in several for each in _supported(str(name), entry, unused)]
+            if supported or not several:
+                kept[str(name)] = supported
+        else:
+            unused.append(f"{one_line(str(name), NAME_CHARS)}: there is no such event")
+    return SupportedHooks(kept, unused)
+
+
+def _supported(name: str, entry: object, unused: list[str]) -> Iterator[object]:
+    """An entry without what is unsupported; nothing if that is the hook itself."""
+    if not isinstance(entry, Mapping):
+        yield entry
+        return
+    kind, condition = entry.get("type", "command"), entry.get("if")
+    if isinstance(kind, str) and kind != "command":
+        unused.append(f"{name}: hooks of type {one_line(kind, NAME_CHARS)}")
+    elif condition is not None:
+        unused.append(f"{name}.if: a hook with a condition does not run")
+    else:
+        for key in [key for key in entry if key not in _KEYS]:
+            unused.append(f"{name}.{one_line(str(key), NAME_CHARS)}")
+        kept = {key: each for key, each in entry.items() if key in _KEYS}
+        if isinstance(nested := entry.get("hooks"), list | tuple):
+            kept["hooks"] = [each for inner in nested for each in _supported(f"{name}.hooks", inner, unused)]
+            if nested and not kept["hooks"]:
+                return
+        yield kept
+
+
+def _event(name: object) -> str:
+    """The event of that name, in either spelling."""
+    return name[:1].lower() + name[1:] if isinstance(name, str) else ""
+
+
 def hooks_as_table(hooks: HookTable) -> dict[str, tuple[object, ...]]:
     """The hooks as people write them in a file."""
     return {event: tuple(each.written for each in entries) for event, entries in hooks.items()}
@@ -105,7 +159,7 @@ def _read(value: object) -> HookTable:
         raise ValueError
     found: dict[str, tuple[HookEntry, ...]] = {}
     for name, entries in value.items():
-        event = name[:1].lower() + name[1:] if isinstance(name, str) else ""
+        event = _event(name)
         if event not in HOOKS:
             raise ValueError
         found[event] = (*found.get(event, ()), *_entries(name, entries))
@@ -124,7 +178,7 @@ def _entries(name: str, value: object) -> Iterator[HookEntry]:
 
 def _from_table(name: str, value: object) -> Iterator[HookEntry]:
     """One table has one command, or in Claude Code's form several in `hooks`."""
-    if not isinstance(value, Mapping) or not set(value) <= {"command", "matcher", "timeout", "type", "hooks"}:
+    if not isinstance(value, Mapping) or not set(value) <= _KEYS:
         raise PartRefused(name, quoted(value), _ENTRY)
     matcher = _matcher(name, value.get("matcher", ""))
     if "hooks" not in value:

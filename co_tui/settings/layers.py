@@ -10,14 +10,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from co_tui.inert import one_line, shell_text
-from co_tui.paths import DEBUG_VARIABLE, HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards
+from co_tui.paths import DEBUG_VARIABLE, HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards, path_text
 from co_tui.record import Record
 from co_tui.settings.all_settings import USERS_OWN, Settings, check, rules, unknown_key
-from co_tui.settings.consistency import SUSPENDED, UNREADABLE, contradictions, readable_rules, rule_warnings
+from co_tui.settings.consistency import (
+    SUSPENDED,
+    UNREADABLE,
+    combined,
+    contradictions,
+    readable_rules,
+    rule_warnings,
+    with_source,
+)
 from co_tui.settings.files import read_table
-from co_tui.settings.hook_entries import joined
-from co_tui.settings.markdown.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
-from co_tui.settings.markdown.command_files import CommandFiles, read_commands, read_project_commands
+from co_tui.settings.hook_entries import supported_hooks
+from co_tui.settings.markdown.agent_files import AgentFiles, project_folder
+from co_tui.settings.markdown.command_files import CommandFiles
+from co_tui.settings.mcp_servers import McpServer
 from co_tui.settings.policies.policy_files import (
     PolicyFile,
     UnknownPolicy,
@@ -26,14 +35,21 @@ from co_tui.settings.policies.policy_files import (
     read_policy,
     unknown_policy,
 )
-from co_tui.settings.rules import SANDBOXES, SettingsError, quoted
-from co_tui.settings.trust_requests import before_trust, trust_request, withheld_warnings
+from co_tui.settings.rules import ENVIRONMENT_PREFIX, SANDBOXES, SettingsError, quoted
+from co_tui.settings.trust_requests import (
+    ProjectFiles,
+    allowed_before_trust,
+    own_agents,
+    own_commands,
+    own_instructions,
+    read_project_files,
+    trust_request,
+)
 from co_tui.trust import Trust, TrustRequest
 
 if TYPE_CHECKING:
     from co_tui.settings.policies.policy_code import PolicyCode
 
-ENVIRONMENT_PREFIX: Final = "CO_TUI_"
 COMMAND_LINE: Final = "the command line"
 ENVIRONMENT: Final = "the environment"
 RESUMED: Final = "the resumed session"
@@ -45,8 +61,6 @@ MOST_WARNINGS: Final = 5
 """For one file, which may have thousands of unknown keys."""
 SPENDING: Final = ("max_session_cost", "max_daily_cost")
 """Limits that a project may only lower."""
-TABLES: Final = ("mcp_servers", "after_edit")
-"""Tables whose entries from several layers are combined."""
 LEFT_OUT: Final = "Ignored."
 """Ends the sentence about a bad value in a project's file."""
 
@@ -101,11 +115,13 @@ def load(
         # Merge again without them, so that weaker layers apply.
         faults |= found
         merge = _merged(paths, cwd, environ, given, own, faults)
-    agents = merge.agents.before(read_agents(paths.agents))
-    commands = merge.commands.before(read_commands(paths.slash_commands))
     settings = merge.settings
+    agents = merge.agents.before(own_agents(paths, settings))
+    commands = merge.commands.before(own_commands(paths, settings))
     unknown = (*merge.unknown, *rule_warnings(settings.permissions))
-    folder_problems = _limited([*merge.folder_problems, *dict.fromkeys(faults.values())])
+    instructions = own_instructions(paths, settings)
+    own_problems = instructions.problems if instructions is not None else ()
+    folder_problems = _limited([*merge.folder_problems, *dict.fromkeys(faults.values()), *own_problems])
     return Loaded(
         settings=settings,
         origins=merge.origins,
@@ -158,6 +174,8 @@ class _Merge:
         self.agents = AgentFiles()
         self.commands = CommandFiles()
         self._folder_file = ""
+        self._folder_files: set[str] = set()
+        """With those for other programs."""
         self._bad_policy = ""
         self._policy_code: PolicyCode | None = None
         self._narrowing: dict[str, Origin] = {}
@@ -171,6 +189,9 @@ class _Merge:
     @property
     def settings(self) -> Settings:
         values: dict[str, Any] = {key: origin.value for key, origin in self.origins.items()}
+        if values["env"]:
+            servers = values["mcp_servers"].items()
+            values["mcp_servers"] = {name: each.but(variables=values["env"]) for name, each in servers}
         return Settings(**values, policy_code=self._policy_code)
 
     def folder_faults(self) -> dict[str, str]:
@@ -194,16 +215,27 @@ class _Merge:
             self.unknown.append(f"{source}: {len(unknown) - MOST_WARNINGS:,} more unknown settings.")
         for key in rules():
             if key in values:
+                value = self._supported(values[key], source) if key == "hooks" else values[key]
                 try:
-                    self._add(key, check(key, values[key], named=name(key), source=source), source)
+                    self._add(key, check(key, value, named=name(key), source=source), source)
                 except SettingsError as error:
-                    self._refuse(key, values[key], error, source)
+                    self._refuse(key, value, error, source)
+
+    def _supported(self, hooks: object, source: str) -> object:
+        """The hooks without those that only other programs know, which are named."""
+        if not isinstance(hooks, Mapping):
+            return hooks
+        supported = supported_hooks(hooks)
+        self.unknown += [f"{source}: hooks.{each}. {LEFT_OUT}" for each in supported.unused[:MOST_WARNINGS]]
+        return supported.table
 
     def _add(self, key: str, value: object, source: str) -> None:
-        self.found[key] = _combined(key, self.found.get(key), Origin(_with_source(key, value, source), source))
+        if key == "mcp_servers" and isinstance(value, Mapping) and source in self._folder_files:
+            value = {name: each.but(is_project=True) for name, each in value.items() if isinstance(each, McpServer)}
+        self.found[key] = _combined(key, self.found.get(key), Origin(with_source(key, value, source), source))
 
     def _refuse(self, key: str, value: object, error: SettingsError, source: str) -> None:
-        is_folder = source == self._folder_file
+        is_folder = source in self._folder_files
         problems = self.folder_problems if is_folder else self.problems
         if key == "permissions":
             self._add(key, readable_rules(value), source)
@@ -214,25 +246,44 @@ class _Merge:
     def project(self, cwd: Path, trust: Trust, *, without: Collection[str]) -> None:
         """Add the layer of the project's file, without some of its values."""
         file = find_upwards(PROJECT_FILE, cwd)
-        folder = file.parent if file is not None else project_folder(cwd)
-        agents, commands = read_project_agents(folder), read_project_commands(folder)
+        found = read_project_files(project_folder(cwd))
+        if file is not None:
+            self._folder_file = str(file)
+            self._folder_files.add(str(file))
         table = self.table(file, self.folder_problems) if file is not None else {}
         for key in [key for key in USERS_OWN if table.pop(key, None) is not None]:
             self.folder_problems.append(f"{file}: {key} can only be set in your own settings. {LEFT_OUT}")
-        request = trust_request(cwd, table, agents, commands)
-        if request.requested and not trust.has(request):
+        request = trust_request(table, found)
+        is_trusted = not request.requested or trust.has(request)
+        if is_trusted:
+            self.agents, self.commands = found.agents, found.commands
+        else:
+            from co_tui.settings.trust_texts import withheld_warnings  # most folders need no trust
+
             self.withheld = request
             self.warnings += withheld_warnings(request)
-            table = {key: left for key, value in table.items() if (left := before_trust(key, value)) is not None}
-        else:
-            self.agents, self.commands = agents, commands
-        if file is None:
-            return
-        self._folder_file = str(file)
-        self.layer(str(file), {key: value for key, value in table.items() if key not in without})
+            table = allowed_before_trust(table)
+        if file is not None:
+            self.layer(str(file), {key: value for key, value in table.items() if key not in without})
+        self._program_files(found, is_trusted=is_trusted)
         for key in ("tools", "command_sandbox", *SPENDING):
             if (narrowing := self.found.get(key)) is not None and narrowing.source == str(file):
                 self._narrowing[key] = self.found.pop(key)
+
+    def _program_files(self, found: ProjectFiles, *, is_trusted: bool) -> None:
+        """Add a layer for each of the project's settings files for other programs. A broken one may deny something."""
+        if found.claude is None:
+            return
+        for name, sentence in found.claude.broken.items():
+            may_deny = name != ".mcp.json"
+            self.folder_problems.append(f"{sentence} {SUSPENDED if may_deny else LEFT_OUT}")
+            if may_deny:
+                self._add("permissions", (UNREADABLE,), path_text(found.folder / name))
+        self.folder_problems += found.claude.instructions.problems
+        for each in found.claude.files:
+            source = path_text(found.folder / each.name)
+            self._folder_files.add(source)
+            self.layer(source, each.settings if is_trusted else allowed_before_trust(each.settings))
 
     def narrow(self) -> None:
         """Apply the project's file to tools, sandbox and limits on spending: it may only remove tools, make the
@@ -333,28 +384,12 @@ def _stricter(current: Origin, narrowing: Origin) -> Origin:
     return max(current, narrowing, key=lambda origin: SANDBOXES.index(str(origin.value)))
 
 
-def _with_source(key: str, value: object, source: str) -> object:
-    """The value; permission rules and hooks get their source, since those of several files are combined."""
-    if key == "hooks" and isinstance(value, Mapping):
-        return {event: tuple(each._replace(source=source) for each in entries) for event, entries in value.items()}
-    if key != "permissions":
-        return value
-    assert isinstance(value, tuple)
-    return tuple(each._replace(source=source) for each in value)
-
-
 def _combined(key: str, stronger: Origin | None, weaker: Origin) -> Origin:
-    """The stronger value; MCP servers, checks, permission rules and hooks of several layers are combined."""
+    """The stronger value, or both where those of several layers are combined."""
     if stronger is None:
         return weaker
-    source = f"{stronger.source}{SOURCE_SEPARATOR}{weaker.source}"
-    if key == "permissions" and isinstance(stronger.value, tuple) and isinstance(weaker.value, tuple):
-        return Origin((*stronger.value, *weaker.value), source)
-    if key in TABLES and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
-        return Origin({**weaker.value, **stronger.value}, source)
-    if key == "hooks" and isinstance(stronger.value, Mapping) and isinstance(weaker.value, Mapping):
-        return Origin(joined(stronger.value, weaker.value), source)
-    return stronger
+    both = combined(key, stronger.value, weaker.value)
+    return stronger if both is None else Origin(both, f"{stronger.source}{SOURCE_SEPARATOR}{weaker.source}")
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from co_tui.inert import one_line
 from co_tui.record import Record
-from co_tui.settings.rules import PartRefused, Rule, address, number, quoted, table_in
+from co_tui.settings.rules import HIDDEN, PartRefused, Rule, address, number, quoted, table_in
 
 MOST_SERVERS: Final = 30
 LONGEST_NAME: Final = 30
@@ -15,8 +15,6 @@ _NAME: Final = r"[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*"
 """Without `__`, which separates a server's name from its tool's."""
 _VARIABLE: Final = r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}"
 _HEADER: Final = r"[A-Za-z0-9!#$%&'*+.^_`|~-]+"
-HIDDEN: Final = "[hidden]"
-"""Replaces a bad value that may hold a key."""
 _MAY_HOLD_KEYS: Final = ("args", "env", "url", "headers")
 
 
@@ -25,6 +23,13 @@ class VariableMissing(Exception):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"environment variable {name} is not set")
+
+
+class VariableRefused(Exception):
+    """A project's server would be given a key of ours."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name} is for co-tui alone: a project's server does not get it")
 
 
 class McpServer(Record):
@@ -43,6 +48,10 @@ class McpServer(Record):
     start_timeout_s: float = 30.0
     timeout_s: float = 120.0
     """How long one call of a tool may take."""
+    variables: Mapping[str, str] = {}
+    """The setting `env`, weaker than its own `env`. Not written in a settings file."""
+    is_project: bool = False
+    """Whether a project's file names it: then no key of ours is filled in. Not written in a settings file."""
 
     @property
     def where(self) -> str:
@@ -54,7 +63,7 @@ class McpServer(Record):
 
     def as_table(self) -> dict[str, Any]:
         """As written in a settings file."""
-        values = {name: getattr(self, name) for name in self.FIELDS}
+        values = {name: getattr(self, name) for name in _PARTS}
         return {name: _plain(value) for name, value in values.items() if value != self._defaults[name]}
 
 

@@ -76,6 +76,8 @@ class RuleInForce(NamedTuple):
     effect: Effect
     rule: Rule
     source: str = ""
+    for_turn: bool = False
+    """Whether a slash command brings it, for its turn: it never allows what is dangerous."""
 
     def covers(self, path: Path, folder: Path, home: Path) -> bool:
         """Whether its pattern covers a path. All paths are resolved."""
@@ -84,9 +86,11 @@ class RuleInForce(NamedTuple):
 
 @cache
 def _project(source: str) -> Path | None:
-    """The folder of a project's file."""
+    """The folder of a project's file, ours or Claude Code's."""
     file = Path(source)
-    return file.parent.resolve() if file.name == PROJECT_FILE else None
+    if file.name == PROJECT_FILE:
+        return file.parent.resolve()
+    return file.parent.parent.resolve() if file.parent.name == ".claude" else None
 
 
 def parse_rule(text: str) -> Rule:
@@ -148,10 +152,19 @@ def covers_command(rule: Rule, words: Sequence[str]) -> bool:
         return True
     prefix = prefix_of(rule)
     if prefix is not None:
-        return bool(prefix) and tuple(words[: len(prefix)]) == prefix
+        return _begins_with(words, prefix, rule.pattern.endswith(":*"))
     if "*" not in rule.pattern:
         return tuple(words) == _words(rule.pattern)
     return _matches(rule.pattern, " ".join(words))
+
+
+def _begins_with(words: Sequence[str], prefix: Sequence[str], may_go_on: bool) -> bool:
+    """Whether a command begins with these words. `may_go_on`: the last of them may be followed by a colon, so that
+    `npm run test:*` covers `npm run test:unit`, too; it is never the beginning of another word, as in `git commitx`."""
+    if not prefix or len(words) < len(prefix) or tuple(words[: len(prefix) - 1]) != tuple(prefix[:-1]):
+        return False
+    last = words[len(prefix) - 1]
+    return last == prefix[-1] or (may_go_on and len(prefix) > 1 and last.startswith(f"{prefix[-1]}:"))
 
 
 @cache

@@ -40,6 +40,14 @@ SANDBOX: Final = "bwrap"
 SANDBOXES: Final = (SANDBOX_OFF, SANDBOX_WITH_NETWORK, SANDBOX)
 """Where the model's commands run, least strict first; `bwrap` has no network."""
 SHOWN_CHARS: Final = 60
+HIDDEN: Final = "[hidden]"
+"""Replaces a bad value that may hold a key."""
+ENVIRONMENT_PREFIX: Final = "CO_TUI_"
+"""Begins the names of variables that are about co-tui itself."""
+LONGEST_VARIABLE_CHARS: Final = 10_000
+MOST_VARIABLES: Final = 200
+_VARIABLE_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
+_VARIABLES: Final = "a table of names and texts"
 NO_LIMIT: Final = "no limit"
 EMBEDDED: Final = "embedded"
 SERVED: Final = "openai-chat"
@@ -85,6 +93,13 @@ SettingGroup: TypeAlias = Literal["answering", "context", "tools", "looks", "fil
 GROUPS: Final[tuple[SettingGroup, ...]] = ("answering", "context", "tools", "looks", "files")
 
 
+class NamesOnly(dict[str, str]):
+    """A table of texts of which only the names are shown: a text may be a key."""
+
+    def __repr__(self) -> str:
+        return ", ".join(self)
+
+
 class About(NamedTuple):
     """The group, name and purpose of a setting."""
 
@@ -120,6 +135,8 @@ def value_text(value: object) -> str:
     """A value as people write it."""
     if isinstance(value, tuple | list) and not isinstance(value, ByWindow):
         return ", ".join(str(getattr(each, "rule", each)) for each in value) or "none"
+    if isinstance(value, NamesOnly):
+        return ", ".join(value) or "none"
     if isinstance(value, Mapping):
         return json.dumps({key: _table_value(each) for key, each in value.items()}, default=str) if value else "none"
     if isinstance(value, float) and value.is_integer():
@@ -278,6 +295,33 @@ def table_in(value: object) -> object:
     if not isinstance(value, str):
         return value
     return {} if value.strip() in ("", "none") else json.loads(value)
+
+
+def variable_table() -> Rule:
+    """Variables that reach commands, hooks and servers, and nothing of co-tui itself."""
+    return Rule(f"{_VARIABLES}; or none", _read_variables)
+
+
+def _read_variables(value: object) -> object:
+    try:
+        value = table_in(value)
+    except (ValueError, RecursionError):
+        raise PartRefused("", HIDDEN, _VARIABLES) from None
+    if not isinstance(value, Mapping) or len(value) > MOST_VARIABLES:
+        raise PartRefused("", HIDDEN, f"{_VARIABLES}, at most {MOST_VARIABLES}")
+    return NamesOnly({name: _variable(name, each) for name, each in value.items()})
+
+
+def _variable(name: str, value: object) -> str:
+    if not re.fullmatch(_VARIABLE_NAME, name) or name.upper().startswith(ENVIRONMENT_PREFIX):
+        allowed = f"a name of letters, digits and _ that does not begin with {ENVIRONMENT_PREFIX}"
+        raise PartRefused(one_line(name, 40), HIDDEN, allowed)
+    if isinstance(value, bool):
+        value = "true" if value else "false"
+    text = str(value) if isinstance(value, int | float) else value
+    if not isinstance(text, str) or "\0" in text or len(text) > LONGEST_VARIABLE_CHARS:
+        raise PartRefused(name, HIDDEN, f"a text of at most {LONGEST_VARIABLE_CHARS:,} characters")
+    return text
 
 
 class ByWindow(tuple[tuple[int, float], ...]):

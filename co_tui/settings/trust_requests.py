@@ -1,40 +1,77 @@
-"""What a project requests that needs trust, and the sentences about it."""
+"""What a project requests that needs trust, and what is in force of its files and the user's."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from co_tui.inert import one_line
-from co_tui.paths import PROJECT_FILE, Paths, find_upwards
-from co_tui.settings.all_settings import USERS_OWN, needs_trust
+from co_tui.paths import PROJECT_FILE, Paths
+from co_tui.record import Record
+from co_tui.settings.all_settings import USERS_OWN, Settings, needs_trust
 from co_tui.settings.files import read_table
 from co_tui.settings.markdown.agent_files import AgentFiles, project_folder, read_agents, read_project_agents
-from co_tui.settings.markdown.command_files import CommandFiles, read_commands, read_project_commands
-from co_tui.settings.rules import SHOWN_CHARS, SettingsError, quoted
+from co_tui.settings.markdown.command_files import (
+    CommandFiles,
+    read_commands,
+    read_project_commands,
+    read_user_commands,
+)
+from co_tui.settings.rules import SettingsError
 from co_tui.trust import AGENTS, COMMANDS, INSTRUCTIONS, Trust, TrustRequest
 
-AGENTS_CHARS: Final = 200
-NO_COMMANDS: Final = CommandFiles()
+if TYPE_CHECKING:
+    from co_tui.settings.claude_code.instruction_files import InstructionFile, InstructionFiles
+    from co_tui.settings.claude_code.project_files import ClaudeFiles
+
+FOR_CLAUDE_CODE: Final = (".claude", ".mcp.json", "CLAUDE.local.md")
+"""Without any of these, a project has nothing for Claude Code that needs trust."""
 INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
+"""Those that need no trust in the project of a session."""
+
+
+class ProjectFiles(Record):
+    """What a project defines in files other than its own settings, read once: what is judged is what is used."""
+
+    folder: Path
+    agents: AgentFiles = AgentFiles()
+    commands: CommandFiles = CommandFiles()
+    claude: "ClaudeFiles | None" = None
+
+
+def read_project_files(folder: Path) -> ProjectFiles:
+    """Of the project with this root."""
+    return ProjectFiles(
+        folder=folder,
+        agents=read_project_agents(folder),
+        commands=read_project_commands(folder),
+        claude=_claude_files(folder),
+    )
+
+
+def _claude_files(folder: Path) -> "ClaudeFiles | None":
+    if not any(os.path.lexists(folder / name) for name in FOR_CLAUDE_CODE):
+        return None
+    from co_tui.settings.claude_code.project_files import read_claude_files  # most first paints do not need it
+
+    return read_claude_files(folder)
 
 
 def project_trust_request(folder: Path) -> TrustRequest | None:
-    """What the project around `folder` requests that needs trust; None without settings, agents and commands.
+    """What the project around `folder` requests that needs trust; None if it has nothing of the kind.
 
     Raises `SettingsError` for a file that cannot be read.
     """
-    file = find_upwards(PROJECT_FILE, folder)
-    project = project_folder(folder)
-    table = read_table(file) if file is not None else {}
-    request = trust_request(folder, table, read_project_agents(project), read_project_commands(project))
-    return request if file is not None or request.requested else None
+    request = _request(read_project_files(project_folder(folder)))
+    return request if request.file.exists() or request.requested or request.files else None
 
 
 def added_folder_request(folder: Path) -> TrustRequest | None:
     """What a folder that is added to a session requests that needs trust; None without instruction files."""
-    files = tuple(folder / name for name in INSTRUCTION_FILES if (folder / name).is_file())
-    requested = {INSTRUCTIONS: [file.name for file in files]}
-    return TrustRequest(file=folder / PROJECT_FILE, requested=requested, instruction_files=files) if files else None
+    names = [name for name in INSTRUCTION_FILES if (folder / name).is_file()]
+    names += [each.access_text for each in further_instructions(folder)]
+    requested = {INSTRUCTIONS: names}
+    request = TrustRequest(file=folder / PROJECT_FILE, requested=requested, instructions=tuple(names), is_added=True)
+    return request if names else None
 
 
 def added_folder_answer(trust: Trust, folder: Path) -> bool | None:
@@ -43,56 +80,81 @@ def added_folder_answer(trust: Trust, folder: Path) -> bool | None:
     return next((answer for answer in answers if answer is not None), None)
 
 
-def waiting_instructions_text(request: TrustRequest) -> str:
-    """The sentence about the instructions of an untrusted added folder."""
-    files, folder = request.instruction_files, request.folder
-    names = f"{' and '.join(file.name for file in files)} of {folder} {'are' if len(files) > 1 else 'is'}"
-    return f"{names} ignored until you run `co-tui trust {folder}`."
+def further_instructions(folder: Path) -> "tuple[InstructionFile, ...]":
+    """The instruction files of a folder that need trust in any session."""
+    found = _claude_files(folder)
+    return found.instructions.files if found is not None else ()
 
 
-def agents_in_force(paths: Paths, cwd: Path) -> AgentFiles:
+def agents_in_force(paths: Paths, cwd: Path, settings: Settings) -> AgentFiles:
     """The agents to delegate to, as files and trust are now."""
-    own, found = read_agents(paths.agents), read_project_agents(project_folder(cwd))
-    return found.before(own) if not found.agents or _is_trusted(paths, cwd) else own
+    found = read_project_files(project_folder(cwd))
+    own = own_agents(paths, settings)
+    return found.agents.before(own) if not found.agents.agents or _is_trusted(paths, found) else own
 
 
-def commands_in_force(paths: Paths, cwd: Path) -> CommandFiles:
+def commands_in_force(paths: Paths, cwd: Path, settings: Settings) -> CommandFiles:
     """The slash commands from files, as files and trust are now."""
-    own, found = read_commands(paths.slash_commands), read_project_commands(project_folder(cwd))
-    return found.before(own) if not found.commands or _is_trusted(paths, cwd) else own
+    found = read_project_files(project_folder(cwd))
+    own = own_commands(paths, settings)
+    return found.commands.before(own) if not found.commands.commands or _is_trusted(paths, found) else own
 
 
-def _is_trusted(paths: Paths, cwd: Path) -> bool:
+def instructions_in_force(paths: Paths, cwd: Path, settings: Settings) -> "tuple[InstructionFile, ...]":
+    """The instruction files, as files and trust are now: the user's own first."""
+    found = read_project_files(project_folder(cwd))
+    files = found.claude.instructions.files if found.claude is not None else ()
+    own = own_instructions(paths, settings)
+    return (*(own.files if own is not None else ()), *(files if files and _is_trusted(paths, found) else ()))
+
+
+def _is_trusted(paths: Paths, found: ProjectFiles) -> bool:
     """Whether the user trusts the project with what it requests now."""
     try:
-        request = project_trust_request(cwd)
+        return Trust(paths.trust_file).has(_request(found))
     except SettingsError:
         return False
-    return request is not None and Trust(paths.trust_file).has(request)
 
 
-def trust_request(
-    cwd: Path, table: Mapping[str, object], agents: AgentFiles, commands: CommandFiles = NO_COMMANDS
-) -> TrustRequest:
-    """What a project's table, agents and slash commands request."""
-    found = {
-        key: _after_trust(key, value)
-        for key, value in sorted(table.items())
-        if needs_trust(key) and key not in USERS_OWN
+def _request(found: ProjectFiles) -> TrustRequest:
+    file = found.folder / PROJECT_FILE
+    return trust_request(read_table(file) if os.path.lexists(file) else {}, found)
+
+
+def trust_request(table: Mapping[str, object], found: ProjectFiles) -> TrustRequest:
+    """What a project's own settings and its other files request."""
+    agents, commands = found.agents.agents, found.commands.commands
+    files = found.claude.files if found.claude is not None else ()
+    instructions = found.claude.instructions.files if found.claude is not None else ()
+    requested = _requested({key: value for key, value in table.items() if key not in USERS_OWN})
+    requested |= {each.name: asked for each in files if (asked := _requested(each.settings))}
+    lists = {
+        AGENTS: [each.access_text for each in agents],
+        COMMANDS: [each.access_text for each in commands],
+        INSTRUCTIONS: [each.access_text for each in instructions],
     }
-    requested = {key: value for key, value in found.items() if value is not None}
-    if agents.agents:
-        requested[AGENTS] = [agent.access_text for agent in agents.agents]
-    if commands.commands:
-        requested[COMMANDS] = [command.access_text for command in commands.commands]
+    requested |= {key: listed for key, listed in lists.items() if listed}
     return TrustRequest(
-        file=project_folder(cwd) / PROJECT_FILE,
+        file=found.folder / PROJECT_FILE,
         requested=requested,
-        agents=tuple(f"{agent.name} on {agent.model}" if agent.model else agent.name for agent in agents.agents),
-        agent_files=tuple(agent.file for agent in agents.agents),
-        commands=tuple(f"/{command.name}" for command in commands.commands),
-        command_files=tuple(command.file for command in commands.commands),
+        files=files,
+        instructions=tuple(lists[INSTRUCTIONS]),
+        agents=tuple(f"{agent.name} on {agent.model}" if agent.model else agent.name for agent in agents),
+        agent_files=tuple(agent.file for agent in agents),
+        commands=tuple(each.listed for each in sorted(commands, key=lambda command: not command.allowed)),
+        command_files=tuple(command.file for command in commands),
     )
+
+
+def _requested(table: Mapping[str, object]) -> dict[str, object]:
+    """The parts of a table that need trust."""
+    found = {key: _after_trust(key, value) for key, value in sorted(table.items()) if needs_trust(key)}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def allowed_before_trust(table: Mapping[str, object]) -> dict[str, object]:
+    """The parts of a table that need no trust."""
+    return {key: left for key, value in table.items() if (left := before_trust(key, value)) is not None}
 
 
 def before_trust(key: str, value: object) -> object | None:
@@ -113,56 +175,47 @@ def _after_trust(key: str, value: object) -> object | None:
     return {"allow": value["allow"]} if value.get("allow") else None
 
 
-def withheld_warnings(request: TrustRequest) -> list[str]:
-    """The sentences about what an untrusted folder does not get."""
-    warnings = []
-    if request.settings:
-        warnings.append(
-            f"{request.file} wants to set {requested_settings_text(request)}. Ignored until you run `co-tui trust`."
-        )
-    if request.agents:
-        warnings.append(waiting_agents_text(request))
-    if request.commands:
-        warnings.append(waiting_commands_text(request))
-    return warnings
+def own_agents(paths: Paths, settings: Settings) -> AgentFiles:
+    """The user's own win over those for other programs."""
+    own = read_agents(paths.agents)
+    return own.before(read_agents(folder / "agents")) if (folder := _claude(paths, settings)) else own
 
 
-def waiting_agents_text(request: TrustRequest) -> str:
-    """The sentence about the agents of an untrusted folder."""
-    are = "are" if len(request.agents) > 1 else "is"
-    return f"{agents_text(request)} {are} ignored until you run `co-tui trust`."
+def own_commands(paths: Paths, settings: Settings) -> CommandFiles:
+    own, folder = read_user_commands(paths.slash_commands, paths.skills), _claude(paths, settings)
+    return own.before(read_user_commands(folder / "commands", folder / "skills")) if folder else own
 
 
-def waiting_commands_text(request: TrustRequest) -> str:
-    """The sentence about the slash commands of an untrusted folder."""
-    are = "are" if len(request.commands) > 1 else "is"
-    return f"{commands_text(request)} {are} ignored until you run `co-tui trust`."
+def own_skill_folders(paths: Paths, settings: Settings) -> tuple[Path, ...]:
+    folder = _claude(paths, settings)
+    return (paths.skills, folder / "skills") if folder else (paths.skills,)
 
 
-def requested_settings_text(request: TrustRequest) -> str:
-    """The settings a folder requests, with their values."""
-    return ", ".join(f"{key} = {requested_value_text(key, value)}" for key, value in request.settings.items())
+def own_instructions(paths: Paths, settings: Settings) -> "InstructionFiles | None":
+    """`AGENTS.md` of Codex, then `CLAUDE.md` of Claude Code; None if they are not used."""
+    return _own_instructions(paths) if settings.files_of_other_agents == "on" else None
 
 
-def requested_value_text(key: str, value: object) -> str:
-    """A requested value, quoted for a sentence; only the names of MCP servers, since the rest may hold keys."""
-    if key == "mcp_servers" and isinstance(value, Mapping):
-        return one_line(", ".join(map(str, value)), SHOWN_CHARS)
-    if key == "permissions" and isinstance(value, Mapping):
-        rules = value.get("allow")
-        return one_line(f"allow {', '.join(map(str, rules)) if isinstance(rules, list) else rules}", SHOWN_CHARS)
-    return quoted(value)
+def found_own_files(paths: Paths) -> list[str]:
+    """What the user has for other programs, each in a few words; empty without any."""
+    found = [each.name for each in _own_instructions(paths).files]
+    if paths.claude is not None:
+        numbers = {
+            "command": len(read_commands(paths.claude / "commands").commands),
+            "agent": len(read_agents(paths.claude / "agents").agents),
+            "skill": len(list((paths.claude / "skills").glob("*/SKILL.md"))),
+        }
+        found += [f"{count} {what}{'s' if count > 1 else ''}" for what, count in numbers.items() if count]
+    return found
 
 
-def agents_text(request: TrustRequest) -> str:
-    """How many agents a folder defines, and which."""
-    count = len(request.agents)
-    named = one_line(", ".join(request.agents), AGENTS_CHARS)
-    return f"{count} agent{'s' if count > 1 else ''} of {request.folder} ({named})"
+def _claude(paths: Paths, settings: Settings) -> Path | None:
+    """The folder of Claude Code, if it is used."""
+    return paths.claude if settings.files_of_other_agents == "on" else None
 
 
-def commands_text(request: TrustRequest) -> str:
-    """How many slash commands a folder defines, and which."""
-    count = len(request.commands)
-    named = one_line(", ".join(request.commands), AGENTS_CHARS)
-    return f"{count} slash command{'s' if count > 1 else ''} of {request.folder} ({named})"
+def _own_instructions(paths: Paths) -> "InstructionFiles":
+    from co_tui.settings.claude_code.instruction_files import read_own_instructions  # not needed for most first paints
+
+    folders = {"AGENTS.md": paths.codex, "CLAUDE.md": paths.claude}
+    return read_own_instructions([folder / name for name, folder in folders.items() if folder is not None])

@@ -81,7 +81,7 @@ class CommandMenus(App[None]):
         launch = self.launch
 
         async def read() -> None:
-            files = await asyncio.to_thread(commands_in_force, launch.paths, launch.cwd)
+            files = await asyncio.to_thread(commands_in_force, launch.paths, launch.cwd, launch.settings)
             self.chat.offer_commands(typed_command.own_commands(files, self.controller.backend.server_prompts()))
 
         run_in_background(self, "Reading the commands", read, group="own commands", latest=True)

@@ -228,7 +228,7 @@ def test_trust_is_given_shown_listed_and_revoked(here: Here) -> None:
     assert "(empty)" in row and "requests 'openai:theirs' (not trusted)" in row
     assert "not trusted to set model" in here("doctor").out
     given = here("trust")
-    assert given.code == 0 and str(here.cwd) in given.err and "model = 'openai:theirs'" in given.err
+    assert given.code == 0 and str(here.cwd) in given.err and "model = 'openai:theirs'" in given.out
     assert here("trust", "--list").out == f"{here.cwd}\n"
     assert "openai:theirs" in here("config", "model").out and "trust" not in here("sessions").err
     assert here("trust", "--revoke", str(here.cwd)).code == 0 and here("trust", "--list").out == ""

@@ -83,6 +83,9 @@ def test_a_command_of_a_folder_runs_once_it_is_trusted(served_here: Here, provid
     file = served_here.cwd / ".claude/commands/deploy.md"
     file.parent.mkdir(parents=True)
     file.write_text("Deploy to $1.")
+    skill = served_here.cwd / ".claude/skills/ship/SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\ndisable-model-invocation: true\n---\nShip $0.")
     done = served_here("run", "-p", "/deploy north")
     assert (done.code, done.out) == (2, "") and "Unknown command /deploy." in done.err
     assert "/deploy" in done.err.splitlines()[0] and "co-tui trust" in done.err, "what would help is named"
@@ -91,6 +94,8 @@ def test_a_command_of_a_folder_runs_once_it_is_trusted(served_here: Here, provid
     assert served_here("run", "-p", "/deploy north").code == 0
     assert provider.requests[0]["messages"][-1]["content"] == "Deploy to north."
     assert "Did you mean /deploy?" in served_here("run", "-p", "/deplyo").err
+    assert served_here("run", "-p", "/ship it").code == 0
+    assert provider.requests[-1]["messages"][-1]["content"].endswith("Ship it.")
 
 
 def test_a_command_that_needs_a_dialog_says_what_to_use(talked: Here, provider: Provider) -> None:

@@ -128,7 +128,7 @@ def test_a_command_from_a_file_is_written_out_once_its_folder_is_trusted(
     assert "1 slash command of" in untrusted.err and "/tell) is ignored until you run `co-tui trust`" in untrusted.err
     assert (untrusted.code, provider.requests) == (2, []) and "Unknown command /tell." in untrusted.err
     trusted = here("trust")
-    assert trusted.code == 0 and "(/tell)" in trusted.err
+    assert trusted.code == 0 and "/tell (" in trusted.out
     assert here("run", "-p", "/tell words").code == 0
     assert provider.requests[-1]["messages"][-1]["content"] == "Tell me about words: word = 'helo'"
 
@@ -150,7 +150,7 @@ def test_it_works_in_further_folders_and_refuses_others(here: Here, folder: Path
     assert done.code == 0 and (lib / "new.py").read_text() == "a = 1\n"
     logged = [json.loads(line) for line in done.out.splitlines()]
     assert [each["payload"]["added"] for each in logged if each["type"] == "session.folders_changed"] == [[str(lib)]]
-    assert f"AGENTS.md of {lib} is ignored until you run `co-tui trust {lib}`." in done.err
+    assert f"1 instruction file of {lib} (AGENTS.md) is ignored until you run `co-tui trust {lib}`." in done.err
     listed = here("run", "--continue", "-p", "/add-dir").out.splitlines()
     assert listed == [f"{folder} (this session's folder)", str(lib)]
     assert here("trust", str(lib)).code == 0

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -26,8 +27,9 @@ def _working_directory(home: Path) -> None:
     home.mkdir()
 
 
-async def started(home: Path, script=None, **environ: str) -> Session:
-    environment = environment_for(home, ScriptedModel(script or says("seen"), window=200_000))
+async def started(home: Path, script=None, *, env: Mapping[str, str] | None = None, **environ: str) -> Session:
+    """`env` is the setting, `environ` the process's environment."""
+    environment = environment_for(home, ScriptedModel(script or says("seen"), window=200_000), env=env or {})
     environment.environ = {"PATH": os.environ["PATH"], **environ}
     return await Session.start(environment, "scripted")
 
@@ -65,9 +67,9 @@ async def test_it_starts_no_turn_and_the_model_sees_it_with_the_next_prompt(home
 
 
 async def test_it_gets_the_user_s_environment_without_keys_and_no_terminal(home: Path) -> None:
-    session = await started(home, OPENAI_API_KEY="sk-secret", MY_TOKEN="t", EDITOR="vi")
-    await session.run_command('echo "[$OPENAI_API_KEY$MY_TOKEN][$EDITOR]"; cat; : < /dev/tty || echo none')
-    assert "[][vi]" in told(session) and "none" in told(session)
+    session = await started(home, env={"STAGE": "test"}, OPENAI_API_KEY="sk-secret", MY_TOKEN="t", EDITOR="vi")
+    await session.run_command('echo "[$OPENAI_API_KEY$MY_TOKEN][$EDITOR $STAGE]"; cat; : < /dev/tty || echo none')
+    assert "[][vi test]" in told(session) and "none" in told(session)
     await session.close()
 
 

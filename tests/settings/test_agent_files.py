@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.paths import Paths, locate
-from co_tui.settings import AgentFiles, agents_in_force, load, project_trust_request
+from co_tui.settings import AgentFiles, Settings, agents_in_force, load, project_trust_request
 from co_tui.settings.markdown.agent_files import MOST_FILES, read_agents, read_project_agents
 from co_tui.trust import Trust
 
@@ -48,6 +48,15 @@ def test_front_matter_as_people_write_it(
     (found,) = read_agents(tmp_path).agents
     assert (found.name, found.instructions) == ("one", "Do it.")
     assert (found.description, found.model, found.tools) == (description, model, tools)
+
+
+def test_the_request_for_trust_names_the_rules_of_its_tools_and_what_is_not_used(tmp_path: Path) -> None:
+    keys = "tools: Read, Bash(git log:*)\npermissionMode: plan\ncolor: red\nhooks:\n  PreToolUse:\n    - odd"
+    agent(tmp_path, ".claude/agents/one.md", f"---\n{keys}\n---\nDo it.\n")
+    request = project_trust_request(tmp_path)
+    assert request is not None and request.requested["agents"] == [
+        "one (tools Read, Bash(git log:*); not used: hooks, permissionMode; .claude/agents/one.md)"
+    ]
 
 
 BAD = {
@@ -111,7 +120,7 @@ def test_the_first_of_a_name_counts_and_the_project_before_the_user(paths: Paths
     request = project_trust_request(project)
     assert request is not None
     Trust(paths.trust_file).remember(request, trusted=True)
-    found = agents_in_force(paths, project)
+    found = agents_in_force(paths, project, Settings())
     assert names(found) == ["same", "mine"] and found.agents[0].file == first and len(found.problems) == 2
 
 
@@ -141,4 +150,4 @@ def test_one_sentence_says_how_many_wait_and_trust_does_not_depend_on_instructio
     assert load(paths=paths, cwd=project, environ={}).withheld is None
     file.write_text(file.read_text().replace("openai:evil", "openai:worse"))
     assert load(paths=paths, cwd=project, environ={}).withheld is not None
-    assert agents_in_force(paths, project).agents == ()
+    assert agents_in_force(paths, project, Settings()).agents == ()

@@ -53,9 +53,11 @@ async def test_a_file_s_command_is_completed_listed_and_sent(home: Path, provide
 async def test_a_file_added_later_is_offered_even_if_its_name_arrives_at_once(home: Path, provider: Provider) -> None:
     name = "a-rather-long-name-for-a-command"
     async with running(launch_for(home, provider)) as (app, pilot):
-        own_command(home, name, "Do it.")
+        skill = home / "config" / "skills" / name / "SKILL.md"
+        skill.parent.mkdir(parents=True)
+        skill.write_text("---\ndescription: x\n---\nDo it.")
         app.chat.prompt.text = "/a-rather"
-        await until(pilot, lambda: f"/{name}" in screen_text(app))
+        await until(pilot, lambda: f"/{name}" in screen_text(app) and "(your skill)" in screen_text(app))
         app.chat.prompt.text = ""
         await pilot.press("ctrl+p")
         await until(pilot, lambda: isinstance(app.screen, PaletteScreen))

@@ -20,10 +20,13 @@ from pydantic_ai.mcp import MCPToolset
 from co_tui.agent.mcp.child_server import MOST_MESSAGE_BYTES, SHALLOW, ChildServer
 from co_tui.agent.mcp.elicitation import LONGEST_ANSWER_S, Elicitations
 from co_tui.agent.mcp.server_tools import leaf
-from co_tui.agent.redact import without_secrets
+from co_tui.agent.redact import KEY_VARIABLES, keys_of_ours, without_secrets
 from co_tui.agent.wire import http
 from co_tui.inert import one_line
-from co_tui.settings.mcp_servers import McpServer, variables_in, with_variables
+from co_tui.settings.hook_entries import PROJECT_VARIABLE
+from co_tui.settings.markdown.agent_files import project_folder
+from co_tui.settings.mcp_servers import McpServer, VariableRefused, variables_in, with_variables
+from co_tui.settings.rules import ENVIRONMENT_PREFIX
 
 # One deep value would lose a whole message.
 streamable_http.jsonrpc_message_adapter = SHALLOW  # type: ignore[assignment,attr-defined]
@@ -42,6 +45,9 @@ class Connection:
     def __init__(
         self, name: str, server: McpServer, cwd: Path, environ: Mapping[str, str], elicitations: Elicitations
     ) -> None:
+        environ = {**environ, **server.variables, PROJECT_VARIABLE: str(project_folder(cwd))}
+        if server.is_project:
+            _refuse_keys(server, environ)
         env, headers = (_filled(table, environ) for table in (server.env, server.headers))
         self.secrets = _secrets(server, environ)
         self._server = server
@@ -120,7 +126,21 @@ def _child(server: McpServer, cwd: Path, environ: Mapping[str, str], env: Mappin
     clean = without_secrets({key: environ[key] for key in INHERITED if key in environ})
     command, *args = (with_variables(each, environ) for each in (server.command, *server.args))
     folder = cwd / Path(with_variables(server.cwd, environ)).expanduser()
-    return ChildServer(command, args, {**clean, **env}, str(folder))
+    return ChildServer(command, args, {**clean, **server.variables, **env}, str(folder))
+
+
+def _refuse_keys(server: McpServer, environ: Mapping[str, str]) -> None:
+    """Raises `VariableRefused` if a project's server would be given a key of ours, under any name."""
+    keys = keys_of_ours(environ)
+    for variable in variables_in(" ".join(_texts(server))):
+        value = environ.get(variable, "")
+        if variable in KEY_VARIABLES or variable.startswith(ENVIRONMENT_PREFIX) or any(key in value for key in keys):
+            raise VariableRefused(variable)
+
+
+def _texts(server: McpServer) -> tuple[str, ...]:
+    """All texts in which variables are filled in."""
+    return server.command, *server.args, server.cwd, server.url, *server.env.values(), *server.headers.values()
 
 
 def _secrets(server: McpServer, environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -128,9 +148,8 @@ def _secrets(server: McpServer, environ: Mapping[str, str]) -> tuple[str, ...]:
 
     Each word of a value counts, too: a key often follows a word such as `Bearer`.
     """
-    named = {**server.env, **server.headers}
-    texts = (server.command, *server.args, server.cwd, server.url, *named.values())
-    values = [environ.get(variable, "") for text in texts for variable in variables_in(text)]
+    named = {**server.variables, **server.env, **server.headers}
+    values = [environ.get(variable, "") for text in _texts(server) for variable in variables_in(text)]
     values += [value for name, value in named.items() if re.search(_KEY_NAME, name)]
     words = {word for value in values for word in (value, *value.split()) if len(word) >= LEAST_SECRET_CHARS}
     return tuple(sorted(words, key=len, reverse=True))

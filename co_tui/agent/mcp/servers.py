@@ -327,5 +327,5 @@ def server_states(loaded: Loaded, reports: Iterable[ServerReport]) -> list[tuple
 
 
 def _withheld(loaded: Loaded) -> list[str]:
-    servers = loaded.withheld.requested.get("mcp_servers") if loaded.withheld is not None else None
-    return [one_line(str(name), 40) for name in servers] if isinstance(servers, Mapping) else []
+    tables = loaded.withheld.values("mcp_servers").values() if loaded.withheld is not None else ()
+    return [one_line(str(name), 40) for servers in tables if isinstance(servers, Mapping) for name in servers]

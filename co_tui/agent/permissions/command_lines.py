@@ -75,6 +75,18 @@ def _not_understood(line: str, rules: Rules) -> Verdict:
     return Verdict("ask", NOT_READ, new=(line,), danger=danger)
 
 
+def keeps_to(line: str, rules: Sequence[Rule], folder: Path, parse: Callable[[str], Statement] = parse) -> bool:
+    """Whether rules cover every command of a line, and it writes no other file."""
+    try:
+        parts = [Part(*each) for each in located(parse(line), folder)]
+    except NotUnderstood:
+        return any(rule.pattern == line.strip() for rule in rules)
+    if any(redirect.writes for part in parts for redirect in part.redirects):
+        return False
+    forms = [part.own_forms for part in parts if part.command is not None]
+    return all(any(covers_command(rule, form) for rule in rules for form in each) for each in forms)
+
+
 class _Line:
     """A parsed line."""
 
@@ -240,20 +252,22 @@ class _Line:
             return False
         if part.command is None or (self._only_reads[at] and not self._in_background):
             return True
-        rules = [each.rule for each in self._rules.of("allow", BASH)]
+        rules = self._rules.of("allow", BASH)
+        if dangers_of(part.bare, part.folders):
+            rules = [each for each in rules if not each.for_turn]
         if part.is_fed and self._downloads():
             return False
         if part.is_fed:  # what the exact line `sh` does depends on its input
-            rules = [rule for rule in rules if not rule.pattern or not _is_exact(rule)]
+            rules = [each for each in rules if not each.rule.pattern or not _is_exact(each.rule)]
         if "/" in part.command.program and part.folders != (self._rules.folder,):
             return False  # `./x` is another program in another folder
-        return self._is_covered(part, rules) and self._protected_in(at) is None
+        return self._is_covered(part, [each.rule for each in rules]) and self._protected_in(at) is None
 
     def _is_covered(self, part: Part, rules: Sequence[Rule]) -> bool:
         """Whether a rule allows a command. A rule allows a dangerous one only by naming what is dangerous about it, as
-        `Bash(rm:*)` does."""
+        `Bash(rm:*)` does; a written one allows variables in front only by naming them."""
         bare, use = unwrapped(part.bare), self._kept_use(part)
-        forms = [part.with_variables, *([part.bare, bare] if part.has_harmless_variables else [])]
+        forms = part.own_forms
         covering = [rule for rule in rules if any(covers_command(rule, form) for form in forms)]
         if may_run_code(bare) or (bare[0] in WRITES_FILES and use is None):
             covering = [rule for rule in covering if _is_exact(rule)]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from co_tui.agent.permissions.command_lines import judge_line
+from co_tui.agent.permissions.command_lines import judge_line, keeps_to
 from co_tui.agent.permissions.verdict import (
     LIKE_AN_OPTION,
     MCP_IN_PLAN,
@@ -29,6 +29,7 @@ from co_tui.agent.tool_names import (
     our_names,
 )
 from co_tui.agent.web.page_address import AddressRefused, PageAddress, read_address
+from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
 from co_tui.folders import Folders
 from co_tui.paths import home_text, path_text
@@ -110,6 +111,26 @@ class Judge(Record):
     def outside_reader(self, written: Sequence[RuleInForce]) -> Callable[[Path], bool]:
         """Returns whether these rules let a resolved path outside of the folder be read."""
         return self.rules(PLAN, written).reads_outside
+
+    def keeps_to(self, tool: str, arguments: Mapping[str, Any], written: Sequence[Rule]) -> bool:
+        """Whether these rules cover a call; a call of a tool that rules say nothing about is covered."""
+        rules = self.rules(PLAN, [RuleInForce("allow", rule) for rule in written])
+        if tool in COMMAND_TOOLS:
+            return keeps_to(str(arguments.get("command", "")), written, rules.folder, self.parse)
+        if tool in CHANGING_TOOLS | READING_TOOLS:
+            changes = tool in CHANGING_TOOLS
+            paths = changed_paths(tool, arguments) if changes else [str(arguments.get("path") or ".")]
+            found = [rules.resolve(path) for path in paths]
+            return all(path is not None and rules.about("allow", EDIT if changes else READ, path) for path in found)
+        if tool == WEB_FETCH:
+            try:
+                host = read_address(str(arguments.get("url", ""))).host
+            except AddressRefused:
+                return True  # the tool will report what is wrong
+            return any(covers_host(rule, host) for rule in written)
+        if (key := _NAMED_BY.get(tool)) is None or arguments.get(key) == MAIN_AGENT:
+            return True
+        return any(covers_name(rule, str(arguments.get(key, ""))) for rule in written)
 
     def verdict(self, tool: str, arguments: Mapping[str, Any], mode: str, written: Sequence[RuleInForce]) -> Verdict:
         rules = self.rules(mode, written)
@@ -199,7 +220,8 @@ def _fetch(url: str, rules: Rules) -> Verdict:
 
 def _fetch_private(address: PageAddress, rules: Rules) -> Verdict:
     """This machine and private networks need a rule that names the host, not one for all hosts or many."""
-    if any(each.effect == "allow" and names_host(each.rule, address.host) for each in rules.written):
+    allowed = [each.rule for each in rules.written if each.effect == "allow" and not each.for_turn]
+    if any(names_host(rule, address.host) for rule in allowed):
         return RUN
     # Rules cannot express an IPv6 address.
     reason = "" if ":" in address.host else f"To always allow it, add {host_rule(address.host)} with /approvals."

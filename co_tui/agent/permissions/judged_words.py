@@ -73,7 +73,14 @@ class Part(NamedTuple):
             return None
         if any(value.text is None for _, value in self.command.assignments):
             return None
-        return self.bare if self.has_harmless_variables else self.with_variables
+        return self.with_variables
+
+    @property
+    def own_forms(self) -> list[list[str]]:
+        """The forms that allow rules are compared with: the whole command and, without variables in front, what its
+        wrappers run."""
+        whole = self.with_variables
+        return [whole, unwrapped(whole)] if whole == self.bare else [whole]
 
     @property
     def kept_texts(self) -> list[str] | None:

@@ -141,7 +141,7 @@ class OpenSession:
 
     async def _offer_commands(self) -> None:
         paths = self._opening.context.paths
-        files = await asyncio.to_thread(commands_in_force, paths, self.folder)
+        files = await asyncio.to_thread(commands_in_force, paths, self.folder, self.session.settings)
         with contextlib.suppress(ConnectionError):
             await self._editor.update(self.session.id, commands_update(files))
 
@@ -198,7 +198,7 @@ class OpenSession:
         paths = self._opening.context.paths
         if why := await asyncio.to_thread(refusal, called, self.session.settings, paths, self.folder):
             raise CommandFailed(why)
-        row = await asyncio.to_thread(find_without_screen, called.name, paths, self.folder)
+        row = await asyncio.to_thread(find_without_screen, called.name, self.session.settings, paths, self.folder)
         if row is None:
             return await self.session.submit(prompt.text, files=prompt.files)
         said: list[AgentMessageChunk] = []

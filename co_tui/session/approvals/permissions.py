@@ -1,10 +1,12 @@
 """Decide about the calls of one session, by the rules and the mode in force."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+from co_tui.agent.permissions.agent_limits import LIMITS
 from co_tui.agent.permissions.judge import Judge, is_judged
 from co_tui.agent.permissions.sandbox import sandbox_label
 from co_tui.agent.permissions.verdict import Verdict
@@ -49,6 +51,7 @@ class Permissions:
         self.modes = offered_modes(at_home=at_home)
         """The modes that the folder allows, whatever was logged."""
         self._sandbox = sandbox
+        self._for_turn: Sequence[RuleInForce] = ()
         self._refused_by_sandbox: dict[str, str] = {}
 
     @property
@@ -77,9 +80,14 @@ class Permissions:
         return f"{self._judge.where} · {sandbox_label(kind)}"
 
     async def verdict(self, tool: str, arguments: Mapping[str, Any]) -> Verdict:
+        for each in LIMITS.get():
+            rules = each.only.get(tool)
+            if rules and not await asyncio.to_thread(self._judge.keeps_to, tool, arguments, rules):
+                return each.refused(tool)
         if self._asks_first(tool, arguments):
             return Verdict("ask", new=(tool,))
-        verdict = await asyncio.to_thread(self._judge.verdict, tool, arguments, self.mode, self._in_force())
+        written = [*self._in_force(), *(rule for each in LIMITS.get() for rule in each.denied)]
+        verdict = await asyncio.to_thread(self._judge.verdict, tool, arguments, self.mode, written)
         line = str(arguments.get("command", ""))
         refused = self._refused_by_sandbox.get(line) if tool in COMMAND_TOOLS and self.mode == AUTO else None
         if refused is None or verdict.action == "refuse" or verdict.only_reads:
@@ -117,6 +125,15 @@ class Permissions:
     def _reading_limits(self) -> list[RuleInForce]:
         return [each for each in self._written if each.effect != "allow" and each.rule.tool == READ]
 
+    @contextmanager
+    def allowing(self, rules: Sequence[RuleInForce]) -> Iterator[None]:
+        """While open, these rules apply, too: those of a slash command, for its turn."""
+        self._for_turn = rules
+        try:
+            yield
+        finally:
+            self._for_turn = ()
+
     def note_refused_by_sandbox(self, line: str, why: str) -> None:
         """Ask about the same command if it is called again."""
         self._refused_by_sandbox[line] = why
@@ -128,5 +145,6 @@ class Permissions:
                 *self._written,
                 *(RuleInForce("allow", rule, THIS_SESSION) for rule in self._recorder.state.allowed),
                 *(RuleInForce("allow", rule, THIS_PROJECT) for rule in kept),
+                *self._for_turn,
             ]
         )

@@ -15,12 +15,12 @@ from co_tui.agent.redact import redact, without_secrets
 from co_tui.inert import one_line
 from co_tui.session.processes.child_process import LINGER_S, ChildProcess
 from co_tui.session.run_to_completion import run_to_completion
+from co_tui.settings.hook_entries import PROJECT_VARIABLE
+from co_tui.settings.markdown.agent_files import project_folder
 
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300
 COMMAND_CHARS = 200
-PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
-"""Where scripts for Claude Code look for the project they run in."""
 
 
 class HookPlace(NamedTuple):
@@ -30,6 +30,8 @@ class HookPlace(NamedTuple):
     timeout_s: float
     secrets: Sequence[str] = ()
     environ: Mapping[str, str] = MappingProxyType({})
+    variables: Mapping[str, str] = MappingProxyType({})
+    """The setting `env`."""
 
 
 class HookEnded(NamedTuple):
@@ -110,6 +112,8 @@ async def _start(
 ) -> None:
     """Start the command with the text as its input, and add it to `started`."""
     loop = asyncio.get_running_loop()
+    project = str(project_folder(place.cwd))
+    environ = {**without_secrets(place.environ), **place.variables, PROJECT_VARIABLE: project}
     # From a file, not a pipe: a hook that never reads its input cannot block us.
     with tempfile.TemporaryFile() as stdin:
         stdin.write(text.encode() + b"\n")
@@ -120,7 +124,7 @@ async def _start(
                 command,
                 stdin=stdin,
                 cwd=place.cwd,
-                env={**without_secrets(place.environ), PROJECT_VARIABLE: str(place.cwd)},
+                env=environ,
                 start_new_session=True,
             )
         )

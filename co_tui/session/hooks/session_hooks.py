@@ -101,7 +101,7 @@ class SessionHooks:
         for entry in entries:
             own_s = entry.timeout_s or self._settings.hook_timeout_s
             limit_s = min(own_s, timeout_s) if timeout_s is not None else own_s
-            place = HookPlace(self._cwd, limit_s, self._secrets, self._environ)
+            place = HookPlace(self._cwd, limit_s, self._secrets, self._environ, self._settings.env)
             ended = await run_hook(entry.command, payload, place)
             answer = failed(ended) if isinstance(ended, str) else read_answer(event.name, ended, self._secrets)
             answers.append(answer)

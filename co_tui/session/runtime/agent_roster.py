@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from co_tui.agent.delegates import Delegates, delegate_of
+from co_tui.agent.models.model_families import model_named, unknown_family
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.agent.wire.request_failures import RequestTarget
@@ -23,17 +24,21 @@ WindowOf = Callable[[ModelHandle], Awaitable[Window]]
 class AgentRoster:
     """Agents from files, read at the start of each turn with the user's current trust; each model is opened once."""
 
-    def __init__(self, paths: Paths, cwd: Path, open_model: OpenModel, window: WindowOf) -> None:
+    def __init__(self, paths: Paths, cwd: Path, settings: Settings, open_model: OpenModel, window: WindowOf) -> None:
         self._paths = paths
         self._cwd = cwd
+        self._settings = settings
         self._open_model = open_model
         self._window = window
         self._files = AgentFiles()
         self._opened: dict[str, ModelHandle] = {}
         self._opening = asyncio.Lock()
+        self._unknown_models: set[str] = set()
+        """Agents whose model is not known here, each reported once."""
 
     def read(self, settings: Settings) -> Delegates:
         """The agents, and what these settings say about delegations."""
+        self._settings = settings
         self.refresh()
         agents = [delegate_of(agent) for agent in self._files.agents]
         return Delegates(agents, settings.delegation_context, settings.delegation_results == "on")
@@ -46,7 +51,7 @@ class AgentRoster:
 
     def refresh(self) -> None:
         """Read the files again."""
-        self._files = agents_in_force(self._paths, self._cwd)
+        self._files = agents_in_force(self._paths, self._cwd, self._settings)
 
     @property
     def names(self) -> list[str]:
@@ -62,13 +67,24 @@ class AgentRoster:
         agent = self.named(name)
         return agent.context if agent is not None else ""
 
+    async def wanted(self, name: str, main: str, recorder: Recorder, agent: str = "") -> str:
+        """The model that an agent's file names; a family such as `haiku` is one of the provider of `main`. Empty for
+        the session's model, also if there is no such family, which is logged once."""
+        file = self.named(name)
+        written = file.model if file is not None else ""
+        wanted = model_named(written, main)
+        if written and not wanted and name not in self._unknown_models:
+            self._unknown_models.add(name)
+            what, instead = unknown_family(written, main), f"{name} uses {main} instead"
+            await recorder.record(SessionError(what=what, kind="unusable", outcome=instead, agent=agent))
+        return wanted
+
     async def own_model(
         self, name: str, present: str, recorder: Recorder, open_model: OpenModel | None = None, agent: str = ""
     ) -> tuple[ModelHandle, Window] | None:
         """The model that an agent's file names, with its window, unless it is the `present` one; None also if it cannot
         be used, which is logged. `open_model` if the caller closes it; `agent` is the delegation that needs it."""
-        file = self.named(name)
-        wanted = file.own_model if file is not None else ""
+        wanted = await self.wanted(name, recorder.state.main_model or present, recorder, agent)
         if wanted in ("", present):
             return None
         return await self.opened(wanted, recorder, f"{name} uses {present} instead", open_model, agent)

@@ -48,7 +48,9 @@ class RuntimeFactory:
         kept_in = None if environment.private else folder
         self.scaffold_file = ScaffoldFile(kept_in, session_changed)
         transcript = Transcript(environment.store, recorder.session_id, kept_in, environment.cwd)
-        self.roster = AgentRoster(environment.paths, environment.cwd, environment.open_model, environment.window)
+        self.roster = AgentRoster(
+            environment.paths, environment.cwd, environment.settings, environment.open_model, environment.window
+        )
         self.transfers = Transfers(recorder, self.roster)
         memory = environment.files.memory
         self.compaction = CompactionParts(environment, recorder, memory, transcript)
@@ -68,6 +70,7 @@ class RuntimeFactory:
         environment, name = self._environment, model_handle.name
         self.compaction.files.remembered = Remembered(settings.daily_memory)
         self.hooks.use(settings, model_handle.asked.secrets)
+        self.tools.commands.variables = settings.env
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
         permissions = self.tools.permissions(settings)
         fits = estimated_window(window.tokens, meter.ratio)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from co_tui.agent.models.model_families import model_named
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.context.measure.count import Scaffold, Window
 from co_tui.events import AgentTransfer, CompactionComplete, ModelChange, PolicyChange, SessionError
@@ -124,7 +125,8 @@ class RuntimeSwitcher:
             is_other = returns or (speaker.name if speaker else "") != before.speaker_name
             opened = await self._model_for(speaker) if is_other or self._recorder.state.awaits_model else None
             if opened is not None:
-                own = speaker.name if speaker is not None and speaker.own_model else ""
+                present = self._recorder.state.main_model or before.model_handle.name
+                own = speaker.name if speaker is not None and model_named(speaker.model, present) else ""
                 await run_to_completion(self._replace_model(*opened, for_agent=own))
                 return
             if speaker == before.speaker:
@@ -139,9 +141,9 @@ class RuntimeSwitcher:
         """The model that an agent brings with it, or to which the conversation returns; None for the present one, also
         if it cannot be opened, which is logged."""
         present, roster, open_model = self.runtime.model_handle.name, self._factory.roster, self._environment.open_model
-        if speaker is not None and speaker.own_model:
-            return await roster.own_model(speaker.name, present, self._recorder, open_model)
         main = self._recorder.state.main_model
+        if speaker is not None and await roster.wanted(speaker.name, main or present, self._recorder):
+            return await roster.own_model(speaker.name, present, self._recorder, open_model)
         if main in ("", present):
             return None
         return await roster.opened(main, self._recorder, "model not changed back", open_model)

@@ -33,7 +33,7 @@ from co_tui.session.tools.session_plan import SessionPlan
 from co_tui.session.tools.working_tools import WorkingTools, tools_for_window
 from co_tui.session.turns.reply_limits import CutReplies, ReplyRoom
 from co_tui.session.workplace.session_workplace import SessionParts
-from co_tui.settings import Settings
+from co_tui.settings import Settings, instructions_in_force, own_skill_folders
 from co_tui.settings.rules import SANDBOX_OFF
 
 
@@ -96,7 +96,8 @@ class ToolParts:
             window_tokens,
             questions=self._questions,
             plan=SessionPlan(self._recorder),
-            user_skills=environment.paths.skills,
+            own_skills=own_skill_folders(environment.paths, settings),
+            instructions=partial(instructions_in_force, environment.paths, environment.cwd, settings),
             mcp=self._mcp,
             pages=self._pages,
             seen=self._seen,

@@ -9,7 +9,7 @@ from co_tui.agent.tool_names import mcp_server_and_tool
 from co_tui.session.environment import Environment
 from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.settings import CommandFile, Settings, commands_in_force
-from co_tui.settings.permission_rules import MCP
+from co_tui.settings.permission_rules import MCP, RuleInForce
 
 _TYPED: Final = re.compile(r"/([^\s/]+)(?:\s+(.*))?", re.DOTALL)
 
@@ -27,8 +27,13 @@ class FoundCommand(NamedTuple):
 
     @property
     def model(self) -> str:
-        """The model its turn runs with; empty for the session's own."""
-        return self.command.own_model if isinstance(self.command, CommandFile) else ""
+        """The model that it names for its turn, as written; empty for the session's own."""
+        return self.command.model if isinstance(self.command, CommandFile) else ""
+
+    @property
+    def allowed(self) -> tuple[RuleInForce, ...]:
+        """What it allows for its turn. A project's command is found only if the folder is trusted."""
+        return self.command.allowed if isinstance(self.command, CommandFile) else ()
 
 
 async def find_command(prompt: str, environment: Environment, settings: Settings) -> FoundCommand | None:
@@ -45,7 +50,7 @@ async def find_command(prompt: str, environment: Environment, settings: Settings
     if name.startswith(MCP):
         command = await _server_prompt(name, environment, settings)
     if command is None:
-        files = await asyncio.to_thread(commands_in_force, environment.paths, environment.cwd)
+        files = await asyncio.to_thread(commands_in_force, environment.paths, environment.cwd, settings)
         command = files.find(name)
     return FoundCommand(command, typed, arguments) if command is not None else None
 

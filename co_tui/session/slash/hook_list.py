@@ -27,8 +27,8 @@ def hook_lines(launch: Launch, state: SessionState) -> Iterator[str]:
             yield from _lines(name, entry, last.get((f"{name} hook", one_line(redact(entry.command), COMMAND_CHARS))))
     if not hooks:
         yield inert(NONE.format(home_text(path_text(launch.paths.config_file)), ", ".join(HOOKS)))
-    if launch.loaded.withheld is not None and "hooks" in launch.loaded.withheld.requested:
-        yield inert(WAITING.format(launch.loaded.withheld.file))
+    for file in launch.loaded.withheld.values("hooks") if launch.loaded.withheld is not None else ():
+        yield inert(WAITING.format(path_text(file)))
 
 
 def _key(run: HookRun) -> tuple[str, str]:

@@ -39,9 +39,9 @@ def find(name: str, own: Sequence[SlashCommand] = ()) -> SlashCommand | None:
     return _BY_NAME.get(name) or (_BY_ALIAS.get(name) if find_own(name, own) is None else None)
 
 
-def find_without_screen(name: str, paths: Paths, cwd: Path) -> SlashCommand | None:
+def find_without_screen(name: str, settings: Settings, paths: Paths, cwd: Path) -> SlashCommand | None:
     """The same where the user's own commands are not known yet; reads them only for another name of a command."""
-    own = own_commands(commands_in_force(paths, cwd)) if name in _BY_ALIAS else ()
+    own = own_commands(commands_in_force(paths, cwd, settings)) if name in _BY_ALIAS else ()
     return find(name, own)
 
 
@@ -67,9 +67,9 @@ def find_own(name: str, own: Sequence[SlashCommand]) -> SlashCommand | None:
 
 def refusal(called: TypedCommand, settings: Settings, paths: Paths, cwd: Path) -> str:
     """Why a typed command cannot run without a screen; empty if it can."""
-    if (row := find_without_screen(called.name, paths, cwd)) is not None:
+    if (row := find_without_screen(called.name, settings, paths, cwd)) is not None:
         return f"{row.slash} needs the screen. Use {row.instead}." if row.instead else ""
-    own = own_commands(commands_in_force(paths, cwd))
+    own = own_commands(commands_in_force(paths, cwd, settings))
     if find_own(called.name, own) is not None or _is_of_server(called.name, settings):
         return ""
     return unknown_command(one_line(called.name, 40), own)

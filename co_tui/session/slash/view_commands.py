@@ -16,7 +16,7 @@ async def show_help(host: CommandHost, name: str) -> None:
     if name:
         host.answer(page(named(name)))
         return
-    files = await asyncio.to_thread(commands_in_force, host.launch.paths, host.launch.cwd)
+    files = await asyncio.to_thread(commands_in_force, host.launch.paths, host.launch.cwd, host.launch.settings)
     rows = [row for row in (*COMMANDS, *own_commands(files)) if not row.instead]
     typed = [f"{row.slash} {row.arguments}".rstrip() for row in rows]
     width = max(map(len, typed))

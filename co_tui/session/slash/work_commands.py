@@ -154,7 +154,10 @@ def standing_approvals(host: CommandHost) -> "StandingApprovals":
 
 @command("agents")
 async def agents(host: CommandHost, _: str) -> None:
-    host.answer("\n".join(agent_lines(host.launch)))
+    present = host.state.model or host.launch.choice.model
+    # Which models a provider has is slow to load.
+    lines = await asyncio.to_thread(lambda: list(agent_lines(host.launch, present)))
+    host.answer("\n".join(lines))
 
 
 @command("agent")

@@ -1,6 +1,6 @@
 """Write the prompt of a slash command: its file with arguments, files and the output of commands filled in (T8).
 
-A command of the file is judged, asked about and run as one of the model's: nothing in the file allows it.
+A command of the file is judged, asked about and run as one of the model's: the file allows no more to it than to those.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,6 +17,7 @@ from co_tui.agent.toolkit import Around, AskedCall, CallHooks, needs_approval
 from co_tui.events.storable import storable_text
 from co_tui.events.stored_messages import SLASH
 from co_tui.inert import one_line
+from co_tui.paths import path_text
 from co_tui.session.approvals.asking import Approvals
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.file_references import NO_FILE, NamedFile, NamedFiles, name_of
@@ -27,6 +28,7 @@ from co_tui.session.slash.find_command import FoundCommand
 from co_tui.session.tools.working_tools import WorkingTools
 from co_tui.session.workplace.workplace import Workplace
 from co_tui.settings import CommandFile
+from co_tui.settings.markdown.command_files import SKILL_FOLDER
 from co_tui.settings.markdown.command_text import MOST_COMMANDS, TextPiece, filled, pieces_of
 
 RUN: Final = "run_command"
@@ -80,7 +82,7 @@ class SlashPrompt:
         self, command: CommandFile, own: Sequence[NamedFile], approvals: Approvals
     ) -> tuple[str, Sequence[NamedFile]]:
         """The text of a file's command, and the files to attach; `own` are those that the user typed."""
-        pieces = filled(pieces_of(command.body), self._found.arguments)
+        pieces = filled(_pieces(command), self._found.arguments, command.argument_names)
         if (count := sum(piece.is_shell for piece in pieces)) > MOST_COMMANDS:
             raise PromptRefused(f"Not sent: it runs {count} commands; at most {MOST_COMMANDS} are allowed.")
         # Only in its own text: what commands print names no files.
@@ -89,7 +91,8 @@ class SlashPrompt:
         for number, file in enumerate(files):
             if file not in own:
                 await self._may_read(file, f"slash-file-{number}", approvals)
-        return "".join([await self._text(piece, number, approvals) for number, piece in enumerate(pieces)]), files
+        texts = [await self._text(piece, number, approvals) for number, piece in enumerate(pieces)]
+        return "".join((_heading(command), *texts)), files
 
     async def _attached(self, files: Sequence[NamedFile], own: Sequence[NamedFile]) -> list[NamedFile]:
         """The files, ready; what only looks like one in the command's text is left out."""
@@ -148,6 +151,22 @@ class SlashPrompt:
         if denied is not None:
             raise PromptRefused(f"Not sent: `{one_line(what, LINE_CHARS)}` was not allowed. {denied.message}")
         return arguments, verdict
+
+
+def _pieces(command: CommandFile) -> list[TextPiece]:
+    """The text of its file, in which a skill may name its folder."""
+    pieces = pieces_of(command.body)
+    if not command.is_skill:
+        return pieces
+    return [piece._replace(text=piece.text.replace(SKILL_FOLDER, path_text(command.file.parent))) for piece in pieces]
+
+
+def _heading(command: CommandFile) -> str:
+    """Where the other files of a skill are, as the model reads it when it loads one by itself."""
+    if not command.is_skill:
+        return ""
+    where = f"Skill directory: `{path_text(command.file.parent)}`. Relative paths in this skill resolve against it."
+    return f"# Skill: {command.own_name}\n\n{where}\n\n"
 
 
 def _attachable(named: NamedFiles) -> Sequence[NamedFile]:

@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
@@ -74,6 +74,8 @@ class RunningCommands:
         self.guard = ProcessGuard(folder, session_id)
         self.environment = {MARK: session_id}
         """Set for each command, so that its processes can be found."""
+        self.variables: Mapping[str, str] = {}
+        """The setting `env`: for each command, except those that run without asking because they only read."""
         self.report: Callable[[CreatedProtected], Awaitable[None]] | None = None
         """Gets what sandboxed commands left under protected names, after it was moved away."""
         self.may_keep: Callable[[CreatedProtected], Awaitable[CreatedProtected | None]] | None = None

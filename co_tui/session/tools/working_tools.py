@@ -1,8 +1,9 @@
 """The tools for the working directory: decides which a session gets, and builds them from the harness's parts."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,7 +28,11 @@ from co_tui.session.processes.child_process import BoundedOutput
 from co_tui.session.tools.after_edit import AfterEdit, Checking
 from co_tui.session.tools.folder.file_changes import FileChanges
 from co_tui.session.tools.folder.folder_tools import FolderFiles
-from co_tui.session.tools.folder.project_instructions import NestedInstructions, ProjectInstructions
+from co_tui.session.tools.folder.project_instructions import (
+    InstructionSources,
+    NestedInstructions,
+    ProjectInstructions,
+)
 from co_tui.session.tools.folder.project_texts import ProjectSkills
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.session_folder import SessionFolder, WrapFolder
@@ -41,9 +46,11 @@ from co_tui.session.tools.shell_tools import LimitedShell
 from co_tui.session.tools.web_tools import WebTools
 from co_tui.session.workplace.session_workplace import SessionWorkplace
 from co_tui.settings import Settings
+from co_tui.settings.claude_code.instruction_files import InstructionFile
+from co_tui.settings.markdown.command_files import SKILL_FOLDERS
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
-from co_tui.settings.trust_requests import INSTRUCTION_FILES
+from co_tui.settings.trust_requests import INSTRUCTION_FILES, further_instructions
 
 SMALLEST_WINDOW_TOKENS: Final = 5_000
 """Below this, there are no tools: their results would leave no room to answer."""
@@ -58,7 +65,6 @@ ROOMY_WINDOW_TOKENS: Final = 16_000
 """Below this, a call edits one file only."""
 MOST_READ_CHARS: Final = 50_000
 FURTHER_FOLDERS: Final = "The user added further folders, in which the tools work, too; give whole paths there:"
-SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
 _FILE_TOOLS: Final = (
     "read_file", "write_file", "edit_file", "list_directory", "search_files", "find_files", "create_directory",
 )  # fmt: skip
@@ -98,7 +104,8 @@ class WorkingTools:
         *,
         questions: Questions,
         plan: SessionPlan,
-        user_skills: Path,
+        own_skills: Sequence[Path],
+        instructions: Callable[[], Sequence[InstructionFile]],
         mcp: McpTools,
         pages: PageCache,
         seen: SeenFiles,
@@ -114,7 +121,8 @@ class WorkingTools:
         self._window_tokens = window_tokens
         self._questions = questions
         self._plan = plan
-        self._user_skills = user_skills
+        self._own_skills = own_skills
+        self._instructions = instructions
         self._mcp = mcp
         self._checking = checking
         self._web = WebTools(settings, permissions, pages)
@@ -243,7 +251,7 @@ class WorkingTools:
 
     @property
     def _skills(self) -> ProjectSkills:
-        return ProjectSkills(self._workplace.texts(self._user_skills), SKILL_FOLDERS, self._user_skills)
+        return ProjectSkills(self._workplace.texts(self._own_skills), SKILL_FOLDERS, self._own_skills)
 
     async def read_skills(self) -> Mapping[str, str]:
         """The instructions of each skill as the model gets them; none if skills are switched off."""
@@ -262,10 +270,17 @@ class WorkingTools:
         return [self._mcp.capability(servers, self._window_tokens), self._mcp.instructions(servers)]
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
-        texts, added = self._workplace.texts(), self._workplace.added_texts
-        names, hides = INSTRUCTION_FILES, self._hides
-        nested = NestedInstructions(texts, names, lambda: self._permissions.state, hides, added)
-        return [ProjectInstructions(texts, names, hides, added), nested]
+        sources = InstructionSources(self._workplace.texts(), INSTRUCTION_FILES, self._instructions)
+        hides, added = self._hides, self._added_sources
+        nested = NestedInstructions(sources, lambda: self._permissions.state, hides, added)
+        return [ProjectInstructions(sources, hides, added), nested]
+
+    def _added_sources(self) -> list[InstructionSources]:
+        """Those of the added folders that are trusted. Blocks."""
+        return [
+            InstructionSources(texts, INSTRUCTION_FILES, partial(further_instructions, Path(texts.folder)))
+            for texts in self._workplace.added_texts()
+        ]
 
 
 def tools_for_window(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:

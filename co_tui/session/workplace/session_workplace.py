@@ -78,8 +78,8 @@ class SessionWorkplace(ABC):
         """The folder for the tools, with this kind of sandbox; `is_sandboxed` says whether it is used now."""
 
     @abstractmethod
-    def texts(self, own: Path | None = None) -> Texts:
-        """Its instruction files and skills; `own` is a folder of the user's on this machine."""
+    def texts(self, own: Sequence[Path] = ()) -> Texts:
+        """Its instruction files and skills; `own` are folders of the user's on this machine."""
 
     def added_texts(self) -> Sequence[Texts]:
         """The instruction files of added folders that the user trusts."""

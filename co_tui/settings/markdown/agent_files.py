@@ -1,7 +1,7 @@
 """Agents defined in files of the project or the user. Project files are untrusted: they may have come with a clone."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ from co_tui.late_pattern import late_pattern
 from co_tui.paths import PROJECT_FILE, find_upwards, is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.files import definition_folders, link_out_problem, parsed, read_text
-from co_tui.settings.rules import DELEGATE_CONTEXTS, EMBEDDED, SettingsError, quoted
+from co_tui.settings.rules import DELEGATE_CONTEXTS, SettingsError, quoted
 
 PROJECT_FOLDERS: Final = (".agents/agents", ".claude/agents", ".codex/agents")
 """Folders of a project; when two define the same name, the first wins."""
@@ -28,6 +28,22 @@ _TOML_KEYS: Final = frozenset(
 )  # fmt: skip
 
 
+UNUSED_KEYS: Final = frozenset(
+    (
+        "background",
+        "hooks",
+        "initialPrompt",
+        "isolation",
+        "maxTurns",
+        "mcpServers",
+        "memory",
+        "permissionMode",
+        "skills",
+    )
+)
+"""Keys that have an effect in other programs only."""
+
+
 class AgentFile(Record):
     """An agent to delegate to, as its file defines it."""
 
@@ -36,17 +52,13 @@ class AgentFile(Record):
     description: str = ""
     instructions: str = ""
     model: str = ""
-    """As written; empty for the session's model."""
+    """As written, also a family such as `haiku`; empty for the session's model."""
     tools: tuple[str, ...] | None = None
-    """Tool names as written, maybe of another program; None for all tools."""
+    """Tool names as written, maybe of another program, or rules such as `Bash(git log:*)`; None for all tools."""
     withheld_tools: tuple[str, ...] = ()
     context: str = ""
     """What it sees unless chosen: `fresh` or `conversation`; empty for the policy's default."""
-
-    @property
-    def own_model(self) -> str:
-        """Its model string; empty for the session's model, and for names only another program knows."""
-        return self.model if ":" in self.model or self.model == EMBEDDED else ""
+    unused_keys: tuple[str, ...] = ()
 
     @property
     def access_text(self) -> str:
@@ -55,7 +67,8 @@ class AgentFile(Record):
         without = f", except {', '.join(self.withheld_tools)}" if self.withheld_tools else ""
         model = f", model {self.model}" if self.model else ""
         context = f", context {self.context}" if self.context else ""
-        return f"{self.name} ({tools}{without}{model}{context}; {'/'.join(self.file.parts[-3:])})"
+        unused = f"; not used: {', '.join(self.unused_keys)}" if self.unused_keys else ""
+        return f"{self.name} ({tools}{without}{model}{context}{unused}; {'/'.join(self.file.parts[-3:])})"
 
 
 class AgentFiles(Record):
@@ -142,6 +155,7 @@ def _agent(file: Path, values: Mapping[str, Any], instructions: str) -> AgentFil
         tools=_names(values, "tools", "allowed-tools"),
         withheld_tools=_names(values, "disallowedTools", "disallowed-tools") or (),
         context=_context(values),
+        unused_keys=tuple(sorted(UNUSED_KEYS & values.keys())),
     )
 
 
@@ -160,14 +174,16 @@ def _text(values: Mapping[str, Any], key: str) -> str:
 
 
 def _names(values: Mapping[str, Any], *keys: str) -> tuple[str, ...] | None:
-    """A list, or comma-separated names; None when the key is missing or its value is `*`."""
+    """A list, or names in a text; None when the key is missing or its value is `*`."""
     value = next((values[key] for key in keys if key in values), None)
     if value is None or value == "*":
         return None
-    named: Iterable[Any] = value.split(",") if isinstance(value, str) else value
+    named = [value] if isinstance(value, str) else value
     if not isinstance(named, Sequence) or not all(isinstance(each, str) for each in named):
         raise ValueError(f"its {keys[0]} must be tool names")
-    return tuple(each.strip() for each in named if each.strip())
+    from co_tui.settings.markdown.front_matter import tool_list
+
+    return tool_list(named)
 
 
 def _shadowed(agent: AgentFile, by: AgentFile) -> str:

@@ -1,9 +1,8 @@
-"""Slash commands from Markdown files of the project or the user. Project files are untrusted: they may have come with
-a clone."""
+"""Slash commands from Markdown files of the project or the user: command files and skills. Project files are untrusted:
+they may have come with a clone."""
 
 import os
-from collections.abc import Iterator, Mapping
-from itertools import islice
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -12,26 +11,33 @@ from co_tui.inert import one_line
 from co_tui.late_pattern import late_pattern
 from co_tui.paths import is_inside, path_text
 from co_tui.record import Record
-from co_tui.settings.files import definition_folders, link_out_problem, read_text
+from co_tui.settings.files import MarkdownFiles, definition_folders, link_out_problem, read_text
 from co_tui.settings.markdown.agent_files import INHERITED
-from co_tui.settings.rules import EMBEDDED, SettingsError
+from co_tui.settings.permission_rules import NO_EFFECT, RuleInForce, rule_for
+from co_tui.settings.rules import SettingsError
 
 PROJECT_FOLDERS: Final = (".agents/commands", ".claude/commands")
 """Folders of a project; when two define the same name, the first wins."""
-SUFFIX: Final = ".md"
+SKILL_FOLDERS: Final = (".agents/skills", ".claude/skills")
+"""The same for skills, each a folder with this file:"""
+SKILL: Final = "SKILL.md"
+SKILL_FOLDER: Final = "${CLAUDE_SKILL_DIR}"
+"""What a skill calls its own folder."""
 MOST_FILES: Final = 200
 """Read from one folder and those below."""
-MOST_ENTRIES: Final = 5_000
-"""Looked at in one folder and those below: this is done before a project is trusted."""
-DEEPEST: Final = 4
-"""Levels of folders below."""
 DESCRIPTION_CHARS: Final = 200
 HINT_CHARS: Final = 60
 NAMESPACE: Final = ":"
 """Separates a subfolder from the command's name, as in Claude Code."""
+TAKEN_SKILL: Final = f"skill{NAMESPACE}"
+"""Before the name of a skill that another command has."""
 _NAME: Final = late_pattern(r"\w[\w.-]{0,59}")
+_ARGUMENT: Final = late_pattern(r"[A-Za-z_]\w{0,39}")
 _BUILT_IN: Final = frozenset(command.name for command in COMMANDS)
-_TOOL: Final = late_pattern(r"[^\s,(]+(?:\([^)]*\))?")
+_UNUSED: Final = frozenset(
+    ("agent", "context", "dependencies", "disallowed-tools", "effort", "hooks", "paths", "shell", "tools")
+)
+"""Keys that have an effect in other programs only."""
 
 
 class CommandFile(Record):
@@ -44,30 +50,55 @@ class CommandFile(Record):
     description: str = ""
     argument_hint: str = ""
     model: str = ""
-    """As written; empty for the session's model."""
+    """As written, also a family such as `haiku`; empty for the session's model."""
+    argument_names: tuple[str, ...] = ()
+    """Names by which its text uses arguments, in their order."""
     allowed_tools: tuple[str, ...] = ()
-    """As written. They allow nothing here: every call is judged as always."""
+    """As written."""
+    unused_keys: tuple[str, ...] = ()
     is_project: bool = False
-
-    @property
-    def own_model(self) -> str:
-        """Its model string; empty for the session's model, and for names only another program knows."""
-        return self.model if ":" in self.model or self.model == EMBEDDED else ""
+    is_skill: bool = False
 
     @property
     def source(self) -> str:
-        """Where it comes from, in a word."""
+        """Where it comes from, in a word or two."""
+        if self.is_skill:
+            return "project skill" if self.is_project else "your skill"
         return "project" if self.is_project else "yours"
+
+    @property
+    def own_name(self) -> str:
+        """Its name unless another command has it."""
+        return self.name.removeprefix(TAKEN_SKILL) if self.is_skill else self.name
+
+    @property
+    def allowed(self) -> tuple[RuleInForce, ...]:
+        """What it allows for its turn."""
+        return tuple(rule for each in self.allowed_tools if (rule := _allowed(each, f"/{self.name}")) is not None)
+
+    @property
+    def listed(self) -> str:
+        """Its name, and what it may do more than write a prompt."""
+        return f"/{self.name} ({', '.join(more)})" if (more := self._more()) else f"/{self.name}"
 
     @property
     def access_text(self) -> str:
         """What trusting its folder lets it request. Part of the trust digest."""
-        model = f", model {self.model}" if self.model else ""
-        tools = f", tools {', '.join(self.allowed_tools)}" if self.allowed_tools else ""
         from co_tui.settings.markdown.command_text import shell_lines
 
-        runs = "".join(f", runs {line}" for line in shell_lines(self.body))
-        return f"/{self.name} ({'/'.join(self.file.parts[-3:])}{model}{tools}{runs})"
+        file = "/".join(self.file.parts[-4 if self.is_skill else -3 :])
+        model = [f"model {self.model}"] if self.model else []
+        runs = [f"runs {line}" for line in shell_lines(self.body)]
+        return f"/{self.name} ({', '.join((file, *model, *self._more(), *runs))})"
+
+    def _more(self) -> list[str]:
+        """What it allows, and which of its keys and tools have no effect."""
+        rules = ", ".join(str(each.rule) for each in self.allowed)
+        unused = (*self.unused_keys, *(each for each in self.allowed_tools if _allowed(each, "") is None))
+        return [
+            *([f"allows {rules} for its turn"] if rules else []),
+            *([f"not used: {', '.join(unused)}"] if unused else []),
+        ]
 
 
 class CommandFiles(Record):
@@ -77,11 +108,22 @@ class CommandFiles(Record):
     problems: tuple[str, ...] = ()
 
     def before(self, others: "CommandFiles") -> "CommandFiles":
-        """These commands, then the others whose names are still free."""
-        known = {command.name: command for command in self.commands}
-        hidden = [_hidden(each, known[each.name]) for each in others.commands if each.name in known]
-        added = tuple(each for each in others.commands if each.name not in known)
-        return CommandFiles(commands=(*self.commands, *added), problems=(*self.problems, *others.problems, *hidden))
+        """These commands, then the others whose names are still free.
+
+        A command file comes before a skill. A skill whose name is taken, also by a built-in command, is `/skill:NAME`.
+        """
+        known: dict[str, CommandFile] = {}
+        hidden: list[str] = []
+        for each in sorted((*self.commands, *others.commands), key=lambda command: command.is_skill):
+            name = each.own_name
+            taken = name in _BUILT_IN or (name in known and not known[name].is_skill)
+            if each.is_skill and taken:
+                name = f"{TAKEN_SKILL}{name}"
+            first = known.setdefault(name, each if each.name == name else each.but(name=name))
+            if first.file != each.file and first.body != each.body:
+                hidden.append(_hidden(each, first))
+        problems = (*self.problems, *others.problems, *hidden)
+        return CommandFiles(commands=tuple(known.values()), problems=tuple(dict.fromkeys(problems)))
 
     def find(self, name: str) -> CommandFile | None:
         """The command of that name; one in a subfolder also by its last part, if no other has that."""
@@ -97,79 +139,75 @@ class CommandFiles(Record):
 
 def read_project_commands(folder: Path) -> CommandFiles:
     """The commands of a project. Links that lead out of it are not followed, since their content would be sent."""
-    inside, outside = definition_folders(folder, PROJECT_FOLDERS)
-    found = CommandFiles(problems=tuple(map(link_out_problem, outside)))
-    for path in inside:
-        found = found.before(read_commands(path, inside=Path(os.path.realpath(folder))))
+    root, found = Path(os.path.realpath(folder)), CommandFiles()
+    for names, read in ((PROJECT_FOLDERS, read_commands), (SKILL_FOLDERS, read_skills)):
+        inside, outside = definition_folders(folder, names)
+        found = found.before(CommandFiles(problems=tuple(map(link_out_problem, outside))))
+        for path in inside:
+            found = found.before(read(path, root))
     return found
+
+
+def read_user_commands(commands: Path, skills: Path) -> CommandFiles:
+    """The user's own, from a folder of command files and one of skills."""
+    return read_commands(commands).before(read_skills(skills))
 
 
 def read_commands(folder: Path, inside: Path | None = None) -> CommandFiles:
     """The commands of a folder and those below it, sorted; none when it is missing. With `inside`, a project's."""
-    found = CommandFiles()
-    look = _Look(inside)
-    for count, file in enumerate(look.files(folder, DEEPEST)):
-        if count == MOST_FILES:
-            return found.with_problem(f"{path_text(folder)} has over {MOST_FILES} files; the rest are not read.")
-        try:
-            found = found.before(CommandFiles(commands=(_read(file, folder, inside),)))
-        except SettingsError as error:
-            found = found.with_problem(str(error))
+    look = MarkdownFiles(inside)
+    named = ((file, NAMESPACE.join(file.relative_to(folder).with_suffix("").parts)) for file in look.below(folder))
+    found = _read_all(named, folder, inside, "files")
     return (
         found.with_problem(f"{path_text(folder)} has too many files; the rest are not read.") if look.is_cut else found
     )
 
 
-class _Look:
-    """Finds files, each folder once, whatever links lead to it, until it has seen too many entries."""
+def read_skills(folder: Path, inside: Path | None = None) -> CommandFiles:
+    """The skills of a folder that the user may call, sorted; none when it is missing. With `inside`, a project's."""
+    entries = MarkdownFiles(inside).entries(folder)
+    named = ((file, entry.name) for entry in entries if (file := Path(entry.path) / SKILL).exists())
+    return _read_all(named, folder, inside, "skills")
 
-    def __init__(self, inside: Path | None) -> None:
-        self._inside = inside
-        self._seen: set[str] = set()
-        self._left = MOST_ENTRIES
-        self.is_cut = False
 
-    def files(self, folder: Path, levels: int) -> Iterator[Path]:
-        """The Markdown files, those of the folder itself first."""
-        self._seen.add(os.path.realpath(folder))
-        names = self._entries(folder)
-        yield from (Path(entry.path) for entry in names if entry.name.endswith(SUFFIX) and not entry.is_dir())
-        for entry in names if levels > 0 else ():
-            if entry.is_dir() and os.path.realpath(entry.path) not in self._seen and self._may_enter(entry.path):
-                yield from self.files(Path(entry.path), levels - 1)
-
-    def _may_enter(self, folder: str) -> bool:
-        return self._inside is None or is_inside(folder, self._inside)
-
-    def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
+def _read_all(named: Iterable[tuple[Path, str]], folder: Path, inside: Path | None, what: str) -> CommandFiles:
+    """The commands of these files, each with its name."""
+    commands: list[CommandFile] = []
+    problems: list[str] = []
+    for count, (file, name) in enumerate(named):
+        if count == MOST_FILES:
+            problems.append(f"{path_text(folder)} has over {MOST_FILES} {what}; the rest are not read.")
+            break
         try:
-            with os.scandir(folder) as found:
-                listed = list(islice(found, self._left + 1))
-        except OSError:
-            return []
-        self.is_cut = self.is_cut or len(listed) > self._left
-        listed = listed[: self._left]
-        self._left -= len(listed)
-        return sorted((each for each in listed if not each.name.startswith(".")), key=lambda entry: entry.name)
+            command = _read(file, name, inside, is_skill=what == "skills")
+            commands += [command] if command is not None else []
+        except SettingsError as error:
+            problems.append(str(error))
+    return CommandFiles(commands=tuple(commands), problems=tuple(problems))
 
 
-def _read(file: Path, folder: Path, inside: Path | None) -> CommandFile:
-    """Read one file. Raises `SettingsError`, which names it."""
+def _read(file: Path, name: str, inside: Path | None, *, is_skill: bool) -> CommandFile | None:
+    """Read one file; None for a skill that only the model may use. Raises `SettingsError`, which names it."""
     try:
         if inside is not None and not is_inside(file, inside):
             raise ValueError("it is a link out of the project")
-        parts = file.relative_to(folder).with_suffix("").parts
-        if not all(map(_NAME.fullmatch, parts)):
+        if not all(map(_NAME.fullmatch, name.split(NAMESPACE))):
             raise ValueError("its name must be letters, digits, dots and dashes, at most 60")
-        name = NAMESPACE.join(parts)
-        if name in _BUILT_IN:
+        if name in _BUILT_IN and not is_skill:
             raise ValueError(f"/{name} is a built-in command; rename the file")
-        return _command(file, name, read_text(file), is_project=inside is not None)
+        values, body = _parsed(read_text(file))
+        if is_skill and _text(values, "user-invocable").lower() == "false":
+            return None
+        return _command(file, name, values, body).but(is_project=inside is not None, is_skill=is_skill)
     except ValueError as error:
-        raise SettingsError(f"Skipped command {path_text(file)}: {error}.") from None
+        raise SettingsError(f"Skipped {'skill' if is_skill else 'command'} {path_text(file)}: {error}.") from None
 
 
-def _command(file: Path, name: str, text: str, *, is_project: bool) -> CommandFile:
+_Values = Mapping[str, str | tuple[str, ...]]
+
+
+def _parsed(text: str) -> tuple[_Values, str]:
+    """The keys at the top of a file, and its text."""
     from co_tui.settings.markdown.front_matter import FENCE, read_front_matter
 
     if "\0" in text:
@@ -178,6 +216,10 @@ def _command(file: Path, name: str, text: str, *, is_project: bool) -> CommandFi
     values, body = read_front_matter(text) if has_keys else ({}, text.removeprefix("\ufeff").strip())
     if not body:
         raise ValueError("it has no text below the keys" if has_keys else "it is empty")
+    return values, body
+
+
+def _command(file: Path, name: str, values: _Values, body: str) -> CommandFile:
     model = _text(values, "model")
     return CommandFile(
         file=file,
@@ -186,21 +228,36 @@ def _command(file: Path, name: str, text: str, *, is_project: bool) -> CommandFi
         description=one_line(_text(values, "description") or body.partition("\n")[0].lstrip("# "), DESCRIPTION_CHARS),
         argument_hint=one_line(_text(values, "argument-hint"), HINT_CHARS),
         model="" if model.lower() in INHERITED else model,
-        allowed_tools=_tools(values),
-        is_project=is_project,
+        argument_names=tuple(each for each in _listed(values, "arguments") if _ARGUMENT.fullmatch(each)),
+        allowed_tools=tuple(
+            each.replace(SKILL_FOLDER, path_text(file.parent)) for each in _listed(values, "allowed-tools")
+        ),
+        unused_keys=tuple(sorted(_UNUSED & values.keys())),
     )
 
 
-def _text(values: Mapping[str, str | tuple[str, ...]], key: str) -> str:
+def _text(values: _Values, key: str) -> str:
     """A value as one text; `[a] [b]` is what people write as a hint, not a list."""
     value = values.get(key, "")
     return value.strip() if isinstance(value, str) else f"[{', '.join(value)}]"
 
 
-def _tools(values: Mapping[str, str | tuple[str, ...]]) -> tuple[str, ...]:
-    value = values.get("allowed-tools", "")
-    return tuple(_TOOL.findall(value if isinstance(value, str) else ", ".join(value)))
+def _listed(values: _Values, key: str) -> tuple[str, ...]:
+    from co_tui.settings.markdown.front_matter import tool_list
+
+    value = values.get(key, ())
+    return tool_list([value] if isinstance(value, str) else value)
+
+
+def _allowed(tool: str, source: str) -> RuleInForce | None:
+    """The rule that a tool of `allowed-tools` stands for; None if that has no effect here."""
+    try:
+        rule = rule_for("allow", tool)
+    except ValueError:
+        return None
+    return RuleInForce("allow", rule, source, for_turn=True) if rule.tool not in NO_EFFECT else None
 
 
 def _hidden(command: CommandFile, by: CommandFile) -> str:
-    return f"Skipped command {path_text(command.file)}: {path_text(by.file)} already defines /{command.name}."
+    what = "skill" if command.is_skill else "command"
+    return f"Skipped {what} {path_text(command.file)}: {path_text(by.file)} already defines /{by.name}."

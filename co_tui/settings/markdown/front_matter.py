@@ -4,13 +4,14 @@ A small subset of YAML: a key with a text, a list on one line or one item a line
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 FENCE: Final = "---"
 _KEY: Final = re.compile(r"([\w-]+):(?:\s+(.*)|)$")
 _BLOCKS: Final = ("", ">", ">-", ">+", "|", "|-", "|+")
 """What may follow a key whose value is on the lines below."""
+_TOOL: Final = re.compile(r"[^\s,(]+(?:\([^)]*\)?)?")
 
 
 class FrontMatter(NamedTuple):
@@ -29,6 +30,12 @@ def read_front_matter(text: str) -> FrontMatter:
     if end is None:
         raise ValueError(f"it has no second line `{FENCE}` after the keys")
     return FrontMatter(dict(_values(lines[1:end])), "\n".join(lines[end + 1 :]).strip())
+
+
+def tool_list(texts: Iterable[str]) -> tuple[str, ...]:
+    """Tools as people list them, with commas or spaces between them: `Read, Bash(git log:*)`. One whose parenthesis is
+    not closed takes in the rest, and so is none."""
+    return tuple(_TOOL.findall(", ".join(texts)))
 
 
 def _values(lines: Sequence[str]) -> Iterator[tuple[str, str | tuple[str, ...]]]:

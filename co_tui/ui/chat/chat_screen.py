@@ -423,7 +423,7 @@ def _found(name: str, launch: Launch) -> Iterator[ArgumentValue]:
             yield from _models(launch)
         case "agent":
             yield ArgumentValue(MAIN_AGENT, "the session's own agent")
-            found = settings.agents_in_force(launch.paths, launch.cwd).agents
+            found = settings.agents_in_force(launch.paths, launch.cwd, launch.settings).agents
             yield from (ArgumentValue(each.name, each.description) for each in found if each.name != MAIN_AGENT)
         case "help":
             from co_tui.help import TOPICS  # not needed for the first paint

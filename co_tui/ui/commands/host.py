@@ -24,6 +24,7 @@ from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.controller import SessionController
 from co_tui.ui.control.import_offer import ImportOffer
 from co_tui.ui.control.model_offers import EmbeddedOffer, ServerOffer
+from co_tui.ui.control.own_files_offer import OwnFilesOffer
 from co_tui.ui.control.prompt_sender import WaitingCommand
 from co_tui.ui.control.prompts_under_way import OutgoingPrompt
 from co_tui.ui.models.model_list import RecentModels
@@ -66,7 +67,12 @@ class CommandHost:
 
     def offer_import(self) -> None:
         """Offer the sessions that other programs have on this machine."""
-        run_in_background(self._app, "Looking for sessions", self.other_programs.offer_once, group="importing")
+        run_in_background(self._app, "Looking for sessions", self._offer_other_programs, group="importing")
+
+    async def _offer_other_programs(self) -> None:
+        """Offer their sessions; else the user's own files for them."""
+        await self.other_programs.offer_once()
+        await OwnFilesOffer(self._app, self.view, self.sessions, self.run).offer_once()
 
     def run(self, name: str, arguments: str) -> None:
         """Run a command given as a slash command, by a key or in the palette."""

@@ -20,7 +20,7 @@ def _rules(host: CommandHost) -> list[FurtherEntry]:
     if not host.is_ready:
         return []  # reading them would import much of the engine
     found = []
-    for effect, rule, source in (each.rule for each in standing_approvals(host).all()):
+    for effect, rule, source, _ in (each.rule for each in standing_approvals(host).all()):
         shown = one_line(rule.shown, MOST_CHARS)
         where = folder(source, MOST_CHARS) or "the settings"
         words = f"{effect} rule permission {rule} {shown}"

@@ -9,8 +9,8 @@ from typing import Any
 from textual.app import App
 
 from co_tui.inert import one_line
-from co_tui.settings import waiting_agents_text, waiting_commands_text
-from co_tui.settings.trust_requests import added_folder_answer, added_folder_request, waiting_instructions_text
+from co_tui.settings.trust_requests import added_folder_answer, added_folder_request
+from co_tui.settings.trust_texts import shown_files, unused_text, waiting_instructions_text, waiting_texts
 from co_tui.trust import Trust, TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
 from co_tui.ui.background import run_in_background
@@ -25,10 +25,8 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
     if wish is None:
         return
     if Trust(controller.launch.paths.trust_file).was_asked(wish):
-        if wish.agents:
-            chat.feed.note(waiting_agents_text(wish))
-        if wish.commands:
-            chat.feed.note(waiting_commands_text(wish))
+        for sentence in waiting_texts(wish):
+            chat.feed.note(sentence)
         return
     _ask(app, chat, controller, wish)
 
@@ -56,12 +54,11 @@ def _ask(app: App[Any], chat: ChatScreen, controller: SessionController, wish: T
         take = partial(_take_answer, chat, controller, wish, key == "t")
         run_in_background(app, "Trusting the folder", take, group="trust")
 
-    kinds = {"settings": wish.settings, "agents": wish.agents, "instructions": wish.instruction_files}
-    has = next((kind for kind, found in kinds.items() if found), "slash commands")
+    has = "settings" if wish.by_file else wish.lists[0].replace("commands", "slash commands")
     title = f"{one_line(wish.folder, 60)} has its own {has}"
     answers = {
         "t": "Trust this folder",
-        "v": "View the file" if len(wish.files) < 2 else "View the files",
+        "v": "View the file" if len(shown_files(wish)) < 2 else "View the files",
         "esc": "Not now",
     }
     panel = QuestionPanel(simple_question(title, request_text(wish), answers)._replace(waits=True), answered)
@@ -77,10 +74,10 @@ async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Tr
         chat.feed.note(f"Cannot save this answer: {error.strerror or error}.", "error")
         return
     if not trusted:
-        where = f" {wish.folder}" if wish.instruction_files else ""
+        where = f" {wish.folder}" if wish.is_added else ""
         chat.feed.note(f"Not trusted. You can run `co-tui trust{where}` later.")
         return
-    if wish.instruction_files:
+    if wish.is_added:
         chat.feed.note("Trusted. Its instructions count from the next prompt on.")
         return
     loaded = launch.reloaded()
@@ -88,10 +85,12 @@ async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Tr
     for problem in (*loaded.problems, *loaded.folder_problems):
         chat.feed.note(problem, "error")
     chat.feed.note(_trusted_text(wish))
+    if unused := unused_text(wish.files):
+        chat.feed.note(unused)
 
 
 def _trusted_text(wish: TrustRequest) -> str:
     """When what was trusted takes effect: slash commands at once, the rest in new sessions."""
-    if wish.settings or wish.agents:
+    if wish.by_file or wish.agents:
         return "Trusted. Applies to new sessions; theme and telemetry after a restart."
-    return "Trusted. Its slash commands can be used now."
+    return "Trusted. Its slash commands can be used now." if wish.commands else "Trusted. Its instructions count now."

@@ -10,9 +10,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Static
 
+from co_tui.agent.redact import KEY_VARIABLES, redact
 from co_tui.inert import inert, one_line
 from co_tui.paths import path_text
 from co_tui.settings import SettingsError, quoted, read_text
+from co_tui.settings.trust_texts import shown_files, trust_lines
 from co_tui.trust import AGENTS, COMMANDS, INSTRUCTIONS, TrustRequest
 from co_tui.ui.dialogs.dialog import Dialog
 from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
@@ -30,6 +32,7 @@ _PHRASES = {
     "hooks": "run commands ({})",
     "after_edit": "run commands after edits ({})",
     "mcp_servers": "start MCP servers ({})",
+    "env": "set variables for commands ({})",
     AGENTS: "delegate to its own agents ({})",
     COMMANDS: "add slash commands ({})",
     INSTRUCTIONS: "give the model instructions ({})",
@@ -38,10 +41,11 @@ _PHRASES = {
 
 def request_text(wish: TrustRequest) -> str:
     """A sentence that lists what the folder asks for."""
-    named = sorted(wish.requested.items(), key=lambda wanted: wanted[0] not in _PHRASES)
+    keys = dict.fromkeys((*(key for table in wish.by_file.values() for key in table), *wish.lists))
+    named = sorted(keys, key=lambda key: list(_PHRASES).index(key) if key in _PHRASES else len(_PHRASES))
     phrases = [
-        _PHRASES.get(key, f"set {key} = {{}}").format(one_line(_value_text(key, value, wish), VALUE_CHARS))
-        for key, value in named[:MOST_PHRASES]
+        _PHRASES.get(key, f"set {key} = {{}}").format(one_line(_text_of(key, wish), VALUE_CHARS))
+        for key in named[:MOST_PHRASES]
     ]
     if more := len(named) - len(phrases):
         phrases.append(f"set {more} more")
@@ -49,19 +53,20 @@ def request_text(wish: TrustRequest) -> str:
     return f"It wants to {listed}. Ignored until you trust this folder."
 
 
-def _value_text(key: str, value: object, wish: TrustRequest) -> str:
-    if key == AGENTS:
-        return ", ".join(wish.agents)
-    if key == COMMANDS:
-        return ", ".join(wish.commands)
-    if key == INSTRUCTIONS:
-        return ", ".join(file.name for file in wish.instruction_files)
+def _text_of(key: str, wish: TrustRequest) -> str:
+    lists = {AGENTS: wish.agents, COMMANDS: wish.commands, INSTRUCTIONS: wish.instructions}
+    return ", ".join(lists[key] if key in lists else (_value_text(key, each) for each in wish.values(key).values()))
+
+
+def _value_text(key: str, value: object) -> str:
     if isinstance(value, str):
         return value
     if key == "permissions" and isinstance(value, Mapping):
         return ", ".join(rule for rules in value.values() for rule in _commands(rules))
     if key in ("hooks", "after_edit") and isinstance(value, Mapping):
         return ", ".join(command for commands in value.values() for command in _commands(commands))
+    if key == "env" and isinstance(value, Mapping):
+        return ", ".join(value)
     if key != "mcp_servers" or not isinstance(value, Mapping):
         return quoted(value)
     addresses = {
@@ -73,25 +78,31 @@ def _value_text(key: str, value: object, wish: TrustRequest) -> str:
 def _commands(value: object) -> list[str]:
     """The commands of a hook, or permission rules, as written, even if malformed."""
     several = value if isinstance(value, list | tuple) else [value]
-    return [each if isinstance(each, str) else quoted(each) for each in several]
+    return [each if isinstance(each, str) else _command(each) for each in several]
+
+
+def _command(entry: object) -> str:
+    command = entry.get("command") if isinstance(entry, Mapping) else None
+    return command if isinstance(command, str) else quoted(entry)
 
 
 class FileScreen(Dialog[None]):
-    """Shows the folder's settings, agent and command files."""
+    """Shows what of the folder's files would be used and what not, and then the files."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter", "close", "Back")]
 
     def __init__(self, wish: TrustRequest) -> None:
         super().__init__(wide=True)
-        self._files = wish.files
+        self._folder = wish.file.parent
+        self._files = shown_files(wish)
+        self._list = "\n".join(redact(inert(line)) for line in trust_lines(wish, KEY_VARIABLES))
 
     def compose(self) -> ComposeResult:
-        first, *others = self._files
         with Vertical() as box:
-            box.border_title = Text(one_line(path_text(first), 70))
+            box.border_title = Text(one_line(path_text(self._folder), 70))
             with VerticalScroll():
-                yield Static(_shown(first), markup=False)
-                for file in others:
+                yield Static(self._list, markup=False)
+                for file in self._files:
                     yield Static(f"\n── {inert(path_text(file))} ──\n\n{_shown(file)}", markup=False)
             yield KeyHints(*SCROLL_AND_BACK)
 

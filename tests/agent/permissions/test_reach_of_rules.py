@@ -5,6 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.older_answers import converted, rules_of
@@ -84,6 +87,27 @@ def test_no_rule_is_offered_for_what_a_rule_cannot_say(folder: Path) -> None:
     assert judged(folder, "make > ../log").rules == judged(folder, "make > src/log 2> ../log").rules == ()
 
 
+def test_what_a_slash_command_allows_gives_way_to_rules_and_dangers(folder: Path) -> None:
+    def under(line: str, of_command: str, **more: str) -> Verdict:
+        written = [*rules(**more), RuleInForce("allow", parse_rule(of_command), "/go", for_turn=True)]
+        tool, key = ("web_fetch", "url") if line.startswith("http") else ("run_command", "command")
+        return judge_in(folder).verdict(tool, {key: line}, "ask", written)
+
+    assert under("make all", "Bash").action == under("git push", "Bash", allow="Bash(git push:*)").action == "run"
+    assert under("make all", "Bash", ask="Bash(make:*)").action == "ask"
+    assert under("make all", "Bash", deny="Bash(make:*)").action == "refuse"
+    for line, allow in {
+        "rm x": "Bash(rm:*)",
+        "git push": "Bash(git push)",
+        "make; rm x": "Bash",
+        "rm $HOME/x": "Bash",
+        "cp src/a .git/config": "Bash",
+        "http://localhost/": "WebFetch(domain:localhost)",
+    }.items():
+        assert under(line, allow).action == "ask", line
+        assert under(line, allow, allow=allow).action == ("ask" if allow == "Bash" else "run"), line
+
+
 def test_a_rule_for_copying_does_not_reach_what_makes_programs_run(folder: Path) -> None:
     rule = "Bash(cp, harmless options)"
     assert judged(folder, "cp src/tasks.json src/other", allow=rule).action == "run"
@@ -125,3 +149,24 @@ def test_an_answer_adds_rules_only_if_it_allows_and_lasts(folder: Path) -> None:
 def test_older_answers_are_converted_if_they_are_as_narrow_as_todays(tool: str, pattern: str, rule: str | None) -> None:
     found = converted(tool, pattern)
     assert (str(found) if found is not None else None) == rule
+
+
+LINES = [
+    "{rule} ; {other}", "{other} && {rule}", "{rule} || {other}", "{rule} | {other}", "{rule} & {other}",
+    "{rule}\n{other}", "{rule} $({other})", "{rule} `{other}`", '{rule} "$({other})"', "{rule} <({other})",
+    "{rule} > made", "{rule} 2>> made", "X=$({other}) {rule}", "CI=1 {rule}", "({other}; {rule})",
+    "{rule} --x={{1,$({other})}}", "if {rule}; then {other}; fi", "{rule} <<< $({other})",
+]  # fmt: skip
+
+
+@given(
+    st.sampled_from(["npm run test", "npm run test:unit", "npm run test -- --fast", "timeout 9 npm run test:*"]),
+    st.sampled_from(["npm install", "touch made", "npm run tests", "make", "curl example.com"]),
+    st.sampled_from(LINES),
+)
+@examples(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_rule_never_reaches_across_an_operator(folder: Path, covered: str, other: str, line: str) -> None:
+    allowed = "Bash(npm run test:*)"
+    assert judged(folder, covered, allow=allowed).action == "run"
+    assert judged(folder, line.format(rule=covered, other=other), allow=allowed).action == "ask"
+    assert judged(folder, line.format(rule=covered, other=other), deny=allowed).action == "refuse"

@@ -10,7 +10,7 @@ from pydantic_ai.messages import UserPromptPart
 
 from co_tui.agent.mcp.server_prompts import ServerPrompt
 from co_tui.agent.mcp.servers import McpServers
-from co_tui.events import ApprovalDecided, ModelChange, PromptReturned
+from co_tui.events import ModelChange, PromptReturned, SessionError
 from co_tui.events.stored_messages import pieces, prompt_of
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.hooks.session_hooks import PromptRefused
@@ -38,10 +38,17 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-async def started(folder: Path, home: Path, body: str, person: Unattended | None = None, **settings: Any) -> Session:
+async def started(
+    folder: Path,
+    home: Path,
+    body: str,
+    person: Unattended | None = None,
+    model: Working | None = None,
+    **settings: Any,
+) -> Session:
     """A session in a trusted folder with one command, `/go`."""
     (folder / ".claude/commands/go.md").write_text(body)
-    environment = working_in(folder, home, Working(), person or Unattended(), **settings)
+    environment = working_in(folder, home, model or Working(), person or Unattended(), **settings)
     wish = project_trust_request(folder)
     assert wish is not None
     Trust(environment.paths.trust_file).remember(wish, trusted=True)
@@ -60,7 +67,7 @@ def sent(session: Session) -> str:
 
 
 async def test_the_model_gets_the_file_with_arguments_and_the_log_what_was_typed(folder: Path, home: Path) -> None:
-    session = await started(folder, home, "---\ndescription: x\n---\nReview $1 for $2.")
+    session = await started(folder, home, "---\ndescription: x\nmodel: haiku\n---\nReview $1 for $2.")
     assert await session.submit("/go src 'odd names'") is Outcome.DONE
     message = session.state.history[0].message
     assert sent(session) == "Review src for odd names."
@@ -70,6 +77,8 @@ async def test_the_model_gets_the_file_with_arguments_and_the_log_what_was_typed
         ("attached", "## .claude/commands/go.md\nReview src for odd names."),
     ]
     assert text_of(message) == "Review src for odd names.", "the lens shows what is sent"
+    (error,) = facts(log_of(environment_of(session), session), SessionError)
+    assert (error.what, error.outcome) == ("haiku is not a known model of scripted.", "scripted answers")
     await left(environment_of(session), session)
 
 
@@ -83,15 +92,34 @@ async def test_a_command_that_reads_runs_freely_and_its_output_takes_its_place(f
     await left(environment_of(session), session)
 
 
-async def test_other_commands_ask_as_the_model_s_do_whatever_the_file_allows(folder: Path, home: Path) -> None:
-    person = Person(YES)
+async def test_a_command_allows_for_its_turn_only_and_never_a_danger(folder: Path, home: Path) -> None:
+    person = Person(YES, YES)
     body = "---\nallowed-tools: Bash(touch:*), Bash(rm:*)\n---\nMade: !`touch made && echo yes`"
-    session = await started(folder, home, body, person)
+    model = Working(("run_command", {"command": "touch more"}), ("run_command", {"command": "rm more"}))
+    session = await started(folder, home, body, person, model)
     assert await session.submit("/go") is Outcome.DONE
-    assert [question.what for question in person.asked] == ["touch made && echo yes"]
-    assert (folder / "made").exists() and sent(session) == "Made: yes"
-    (decided,) = facts(log_of(environment_of(session), session), ApprovalDecided)
-    assert decided.approved
+    assert sent(session) == "Made: yes" and (folder / "made").exists()
+    assert [(question.what, question.danger) for question in person.asked] == [("rm more", "deletes files")]
+    model.steps = [("run_command", {"command": "touch later"})]
+    assert await session.submit("and now?") is Outcome.DONE
+    assert [question.what for question in person.asked[1:]] == ["touch later"]
+    await left(environment_of(session), session)
+
+
+async def test_a_skill_is_a_command_and_the_model_is_not_offered_one_that_is_only_that(
+    folder: Path, home: Path
+) -> None:
+    for name, keys in {"ship": "disable-model-invocation: true\n", "tidy": ""}.items():
+        (folder / f".claude/skills/{name}").mkdir(parents=True)
+        text = f"---\nname: {name}\ndescription: {name} it\n{keys}---\nTo ${{CLAUDE_SKILL_DIR}} with $0!\n"
+        (folder / f".claude/skills/{name}/SKILL.md").write_text(text)
+    model = Working()
+    session = await started(folder, home, "Go.", model=model)
+    assert await session.submit("/ship 7") is Outcome.DONE
+    where = folder / ".claude/skills/ship"
+    heading, named, body = sent(session).split("\n\n")
+    assert (heading, body) == ("# Skill: ship", f"To {where} with 7!") and f"`{where}`" in named
+    assert "tidy it" in model.instructions and "ship it" not in model.instructions
     await left(environment_of(session), session)
 
 

@@ -163,6 +163,25 @@ async def test_a_tool_that_its_file_does_not_name_is_not_there_for_it(home: Path
     await ended(made, session, home)
 
 
+async def test_a_tool_with_a_rule_is_refused_for_anything_else_without_a_question(home: Path, folder: Path) -> None:
+    lines = ("touch made", "touch secret", "rm made", "touch more && ls")
+    model = Model(
+        [("maker", "Make")], {"Make": [{0: call("run_command", f"c{n}", command=c)} for n, c in enumerate(lines)]}
+    )
+    keys = "name: maker\nmodel: haiku\ntools: Read, Bash(touch:*)\ndisallowedTools: Bash(touch secret)"
+    maker = f"---\n{keys}\n---\nYou make.\n"
+    made = project(home, folder, {".claude/agents/m.md": maker}, model)
+    session = await Session.start(made, "scripted")
+    assert await session.submit("Ask the maker.") is Outcome.DONE
+    assert isinstance(made.questions, Person) and [each.what for each in made.questions.asked] == ["touch made"]
+    assert (folder / "made").exists() and not (folder / "more").exists()
+    assert "Denied by rule Bash(touch secret) in the file of agent maker." in model.sent("Make")[-1]
+    assert model.sent("Make")[-1].count("The agent maker has this tool for Bash(touch:*) only.") == 2
+    (error,) = facts(stored_events(home, session.id), SessionError)
+    assert (error.what, error.outcome) == ("haiku is not a known model of scripted.", "maker uses scripted instead")
+    await ended(made, session, home)
+
+
 async def test_those_of_a_folder_wait_for_trust_and_those_of_the_user_do_not(home: Path, folder: Path) -> None:
     model = Model([("reviewer", "Look")], {})
     made = project(home, folder, {".claude/agents/r.md": REVIEWER}, model, trusted=False)

@@ -215,19 +215,24 @@ async def test_added_folders_are_there_again_when_it_is_resumed_or_forked(
 
 async def test_its_instructions_count_once_it_is_trusted(folder: Path, lib: Path, home: Path) -> None:
     look = ("read_file", {"path": str(lib / "deep" / "a.py")})
+    (lib / ".claude" / "rules").mkdir(parents=True)
+    (lib / ".claude" / "rules" / "python.md").write_text("---\npaths: deep/*.py\n---\nPython rule: types.\n")
+    (lib / "CLAUDE.local.md").write_text("Local rule: short.\n")
     session, model = await started(folder, home, look)
     await session.folders.add(str(lib))
     assert [request.folder for request in session.folders.untrusted()] == [str(lib)]
     await session.submit("look")
-    assert "Library rule" not in model.instructions and "Deep rule" not in model.returned[0]
+    assert "rule: " not in model.instructions + model.returned[0]
 
     request = added_folder_request(lib)
     assert request is not None
+    assert request.instructions == ("AGENTS.md", ".claude/rules/python.md (for deep/*.py)", "CLAUDE.local.md")
     Trust(session._environment.paths.trust_file).remember(request, trusted=True)
     model.steps[:] = [look]
     await session.submit("look again")
     assert session.folders.untrusted() == []
-    assert "Library rule" in model.instructions and "Deep rule" in model.returned[-1]
+    assert "Library rule" in model.instructions and "Local rule" in model.instructions
+    assert "Deep rule" in model.returned[-1] and "Python rule" in model.returned[-1]
     await session.close()
 
 

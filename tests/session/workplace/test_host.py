@@ -286,7 +286,7 @@ def test_a_beginning_that_is_none_is_a_sentence(host: SshHost, value: Any) -> No
 async def test_an_odd_answer_to_any_question_is_a_sentence(host: SshHost, tmp_path: Path, value: Any) -> None:
     made = lying(host)
     link = made.host.link.session(ONE)
-    snapshots, guard, texts = HostSnapshots(tmp_path, link), HostGuard("/srv", link), HostTexts("/srv", link, None)
+    snapshots, guard, texts = HostSnapshots(tmp_path, link), HostGuard("/srv", link), HostTexts("/srv", link, ())
     for call, ask in (
         ("surroundings", lambda: link.ask("surroundings", True)),
         ("texts.stat", lambda: texts.stat("/srv/x")),

@@ -82,3 +82,17 @@ async def test_a_machine_without_other_programs_is_not_asked(home: Path, tmp_pat
     async with running(launch_for(home, provider, **other_programs_in(tmp_path / "nobody"))) as (app, pilot):
         app.run_command("import", "")
         await until(pilot, lambda: "No sessions of other programs found on this machine." in transcript_text(app))
+
+
+async def test_the_user_s_own_files_for_claude_code_are_offered_once(
+    home: Path, tmp_path: Path, provider: Provider
+) -> None:
+    commands = tmp_path / "user" / ".claude" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "say-it.md").write_text("Say it.")
+    launch = other_programs_in(tmp_path / "user")
+    async with running(launch_for(home, provider, **launch), size=(80, 24)) as (app, pilot):
+        await until(pilot, lambda: "You have files for Claude Code or Codex" in screen_text(app))
+        await answer(app, pilot, "u")
+        await until(pilot, lambda: app.launch.settings.files_of_other_agents == "on")
+    assert 'files_of_other_agents = "on"' in (home / "config" / "config.toml").read_text()

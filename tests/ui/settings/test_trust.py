@@ -1,5 +1,6 @@
 """A folder whose settings need trust: asked once without blocking the chat, and remembered."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -129,3 +130,32 @@ async def test_a_folder_that_is_added_is_in_the_title_and_asks_for_its_instructi
         await pilot.press("enter")
         await until(pilot, lambda: "lib/" not in screen_text(app).splitlines()[0])
         assert app.controller.state.folders == ()
+
+
+async def test_a_project_for_claude_code_is_listed_trusted_and_its_unused_keys_are_named(
+    home: Path, provider: Provider
+) -> None:
+    provider.window = 60_000
+    folder = home.parent / ".claude"
+    folder.mkdir()
+    hooks = {"Stop": [{"hooks": [{"type": "command", "command": "true make check"}]}], "Setup": []}
+    (folder / "settings.json").write_text(json.dumps({"hooks": hooks, "env": {"STAGE": "test"}, "statusLine": {}}))
+    (folder / "CLAUDE.md").write_text("Be kind.\n")
+    async with running(launched(home, provider), size=(80, 24)) as (app, pilot):
+        shown = " ".join(screen_text(app).replace("│", " ").split())
+        assert (
+            "run commands (true make check), set variables for commands (STAGE) and give the model instructions"
+            in shown
+        )
+        await to_question(app, pilot)
+        await pilot.press("v")
+        await until(pilot, lambda: isinstance(app.screen, FileScreen))
+        text = screen_text(app)
+        assert "runs at stop: true make check" in text and "not used: statusLine" in text
+        await pilot.press("escape")
+        await to_question(app, pilot)
+        await pilot.press("t")
+        await until(pilot, lambda: "Not used: hooks.Setup, statusLine (.claude/settings.json)" in transcript_text(app))
+        assert app.launch.settings.env["STAGE"] == "test"
+        await ask(app, pilot, "hello")
+        assert "Be kind." in json.dumps(provider.requests[-1]["messages"])

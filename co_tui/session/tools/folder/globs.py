@@ -2,7 +2,7 @@
 
 import fnmatch
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from co_tui.agent.library_internals import glob_match, glob_parts
@@ -50,6 +50,12 @@ def globs(pattern: str) -> Callable[[str], bool]:
     given = pattern.removeprefix("!").removeprefix("./").removeprefix("/")
     forms = {form for each in _expanded(given) for form in (each, each.replace("**/", ""))}
     return lambda path: any(fnmatch.fnmatchcase(path, form) for form in forms) != pattern.startswith("!")
+
+
+def path_globs(patterns: Sequence[str]) -> Callable[[str], bool]:
+    """A matcher for globs whose `*` stays within a name, with `**` and `{a,b}`: whether a path matches any."""
+    expanded = [[part for part in each.split("/") if part not in ("", ".")] for p in patterns for each in _expanded(p)]
+    return lambda path: any(glob_match(parts, path.split("/")) for parts in expanded)
 
 
 def _expanded(pattern: str) -> list[str]:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.messages import ToolCallPart, ToolReturn
@@ -20,9 +20,11 @@ from co_tui.agent.library_internals import discover_instruction_files, find_dir_
 from co_tui.events.stored_messages import text_of
 from co_tui.events.tool_calls import changed_paths
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.folder.globs import path_globs
 from co_tui.session.tools.folder.instruction_imports import InstructionImports
 from co_tui.session.tools.folder.project_texts import ProjectTexts, Texts
 from co_tui.session.turns.current_agent import CURRENT_AGENT
+from co_tui.settings.claude_code.instruction_files import InstructionFile
 
 TOUCHING: Final = frozenset(("read_file", "write_file", "edit_file", "edit_files"))
 """Tools whose results bring the instructions of the folders they touch."""
@@ -31,12 +33,18 @@ NOTE: Final = "[Instructions of the project for this folder:]"
 _SHOWN: Final = re.compile(r'^<context-file path="([^"\n]*)">$', re.MULTILINE)
 
 
-AddedTexts = Callable[[], Sequence[Texts]]
+class InstructionSources(NamedTuple):
+    """Where instructions come from."""
+
+    texts: Texts
+    names: Sequence[str]
+    """Of the files in any folder of the project that need no trust."""
+    others: Callable[[], Sequence[InstructionFile]] = tuple
+    """Reads the user's own, and those of a trusted project. Blocks."""
 
 
-def no_texts() -> Sequence[Texts]:
-    """For sessions with one folder."""
-    return ()
+AddedSources = Callable[[], Sequence[InstructionSources]]
+"""Those of folders that were added and are trusted. Blocks."""
 
 
 class ProjectInstructions(RepoContext[Any]):
@@ -45,32 +53,38 @@ class ProjectInstructions(RepoContext[Any]):
 
     def __init__(
         self,
-        texts: Texts,
-        filenames: Sequence[str],
+        sources: InstructionSources,
         hides: Callable[[Path], bool] | None = None,
-        added: AddedTexts = no_texts,
+        added: AddedSources = tuple,
     ) -> None:
-        """`added` returns the texts of folders that were added and are trusted."""
-        super().__init__(filenames=filenames)
-        self._texts = texts
+        super().__init__(filenames=sources.names)
+        self._sources = sources
         self._hides = hides
         self._added = added
 
     async def before_run(self, ctx: RunContext[Any]) -> None:
         """While a host is not reached, they are as they were."""
         with suppress(OSError):
-            self._cached_working_dir = Path(self._texts.folder)
-            every = [self._texts, *await asyncio.to_thread(self._added)]
-            self._context_files = [file for texts in every for file in await self._files_of(texts)]
+            self._cached_working_dir = Path(self._sources.texts.folder)
+            every = [self._sources, *await asyncio.to_thread(self._added)]
+            self._context_files = [file for each in every for file in await self._files_of(each)]
 
-    async def _files_of(self, texts: Texts) -> list[ContextFile]:
+    async def _files_of(self, sources: InstructionSources) -> list[ContextFile]:
+        texts = sources.texts
         workspace, project = Workspace(ProjectTexts(texts)), Path(await asyncio.to_thread(texts.project))
-        found = await discover_instruction_files(workspace, Path(texts.folder), project, self.filenames)
-        return await asyncio.to_thread(self._readable, texts, found)
+        found = await discover_instruction_files(workspace, Path(texts.folder), project, sources.names)
+        return await asyncio.to_thread(self._readable, sources, found)
 
-    def _readable(self, texts: Texts, found: Sequence[ContextFile]) -> list[ContextFile]:
-        readable = [each for each in found if not is_hidden(each, texts, self._hides)]
-        return InstructionImports(texts, self._hides).added_to(readable)
+    def _readable(self, sources: InstructionSources, found: Sequence[ContextFile]) -> list[ContextFile]:
+        """The files and what they import: the user's own first, those for one's work here last. No text is twice."""
+        others = [(each, _context_file(each)) for each in sources.others() if not each.patterns]
+        own = [file for each, file in others if each.root is None]
+        project = [file for each, file in others if each.root is not None]
+        files: dict[str, ContextFile] = {}
+        for file in (*own, *found, *project):
+            if not is_hidden(file, sources.texts, self._hides):
+                files.setdefault(file.content.strip(), file)
+        return InstructionImports(sources.texts, self._hides).added_to(list(files.values()))
 
     def _collect_instructions(self) -> Any:
         return AbstractCapability._collect_instructions(self)
@@ -81,24 +95,25 @@ def is_hidden(file: ContextFile, texts: Texts, hides: Callable[[Path], bool] | N
     return hides is not None and hides(Path(texts.find(str(file.path)).real))
 
 
+def _context_file(file: InstructionFile) -> ContextFile:
+    return ContextFile(directory=file.file.parent, path=file.file, content=file.text)
+
+
 class NestedInstructions(AbstractCapability[Any]):
-    """Adds the instruction files of folders below to the first result that touches them, each once while it is in the
-    conversation.
+    """Adds the instruction files of folders below, and those for some files, to the first result that touches them,
+    each once while it is in the conversation.
 
     The harness would add them as messages of their own, which count as the user's prompts here."""
 
     def __init__(
         self,
-        texts: Texts,
-        filenames: Sequence[str],
+        sources: InstructionSources,
         state: Callable[[], SessionState],
         hides: Callable[[Path], bool] | None = None,
-        added: AddedTexts = no_texts,
+        added: AddedSources = tuple,
     ) -> None:
-        """`added` returns the texts of folders that were added and are trusted."""
-        self._folder = Path(texts.folder)
-        self._texts = texts
-        self._filenames = filenames
+        self._sources = sources
+        self._folder = Path(sources.texts.folder)
         self._hides = hides
         self._added = added
         self._shown = _Shown(state)
@@ -119,29 +134,50 @@ class NestedInstructions(AbstractCapability[Any]):
         """The instructions for a path that the model was not given yet, outermost first."""
         blocks = []
         with suppress(OSError, ValueError, WorkspaceError):
-            texts, folders = await asyncio.to_thread(self._folders, path)
-            for folder in folders:
-                found = await find_dir_context_file(Workspace(ProjectTexts(texts)), folder, self._filenames)
-                if found is not None and not self._shown.has(label := self._label(found, texts)):
-                    imported = await asyncio.to_thread(self._with_imports, texts, found)
+            sources, real = await asyncio.to_thread(self._place, path)
+            for found in await self._found(sources, real):
+                if not self._shown.has(label := self._label(found, sources)):
+                    imported = await asyncio.to_thread(self._with_imports, sources.texts, found)
                     if imported:
                         self._shown.add(label)
-                    blocks += [render_context_file(each, label=self._label(each, texts)) for each in imported]
+                    blocks += [render_context_file(each, label=self._label(each, sources)) for each in imported]
         return blocks
+
+    def _place(self, path: str) -> tuple[InstructionSources, Path]:
+        """The instructions of the folder that a path is in, ours or an added one, and its real path."""
+        real = Path(self._sources.texts.find(str(self._folder / path)).real)
+        added = (each for each in self._added() if real.is_relative_to(each.texts.folder))
+        return next(added, self._sources), real
+
+    async def _found(self, sources: InstructionSources, real: Path) -> list[ContextFile]:
+        """The instruction files for a path."""
+        workspace, folders = Workspace(ProjectTexts(sources.texts)), _folders(Path(sources.texts.folder), real)
+        below = [await find_dir_context_file(workspace, folder, sources.names) for folder in folders]
+        others = await asyncio.to_thread(sources.others)
+        return [
+            *filter(None, below),
+            *(_context_file(each) for each in others if each.patterns and _is_for(each, real)),
+        ]
 
     def _with_imports(self, texts: Texts, found: ContextFile) -> list[ContextFile]:
         return [] if is_hidden(found, texts, self._hides) else InstructionImports(texts, self._hides).added_to([found])
 
-    def _folders(self, path: str) -> tuple[Texts, list[Path]]:
-        """The folders from ours, or an added one, without it, down to the one that holds the file."""
-        real = Path(self._texts.find(str(self._folder / path)).real)
-        texts = next((each for each in self._added() if real.is_relative_to(each.folder)), self._texts)
-        start = Path(texts.folder)
-        names = real.parent.relative_to(start).parts[:MOST_FOLDERS] if real.is_relative_to(start) else ()
-        return texts, [start.joinpath(*names[: count + 1]) for count in range(len(names))]
+    def _label(self, file: ContextFile, sources: InstructionSources) -> str:
+        return os.path.relpath(file.path, self._folder) if sources is self._sources else str(file.path)
 
-    def _label(self, file: ContextFile, texts: Texts) -> str:
-        return os.path.relpath(file.path, self._folder) if texts is self._texts else str(file.path)
+
+def _folders(start: Path, real: Path) -> list[Path]:
+    """The folders from `start`, without it, down to the one that holds a file."""
+    names = real.parent.relative_to(start).parts[:MOST_FOLDERS] if real.is_relative_to(start) else ()
+    return [start.joinpath(*names[: count + 1]) for count in range(len(names))]
+
+
+def _is_for(file: InstructionFile, real: Path) -> bool:
+    """Whether a file, links resolved, is one that instructions are for; their patterns begin at the project's root."""
+    root = file.root
+    return (
+        root is not None and real.is_relative_to(root) and path_globs(file.patterns)(real.relative_to(root).as_posix())
+    )
 
 
 class _Shown:

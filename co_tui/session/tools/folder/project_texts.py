@@ -84,9 +84,9 @@ class ProjectSkills(Skills[Any]):
     """Skills of a project and of the user. Unreadable ones are left out without a warning, which would be printed over
     the screen."""
 
-    def __init__(self, texts: Texts, folders: Sequence[str], user_skills: Path) -> None:
+    def __init__(self, texts: Texts, folders: Sequence[str], own_skills: Sequence[Path]) -> None:
         """`texts` reads the project and the user's skills."""
-        super().__init__([*folders, user_skills], missing_directories="skip", duplicate_names="keep_first")
+        super().__init__([*folders, *own_skills], missing_directories="skip", duplicate_names="keep_first")
         self._texts = ProjectTexts(texts)
 
     async def for_run(self, ctx: RunContext[Any]) -> AbstractCapability[Any]:

@@ -1,6 +1,7 @@
 """Small texts of a project, read safely before the project is trusted. Plain Python: another host runs it, too."""
 
 import os
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -28,8 +29,8 @@ class SafeTexts:
     Anything else appears not to exist, so that a pipe, a device or an unreadable file fails no turn.
     """
 
-    def __init__(self, folder: Path, own: Path | None = None, *, is_project: bool = False) -> None:
-        """`own` is a folder of the user's, whose links may lead anywhere. With `is_project`, nothing around the folder
+    def __init__(self, folder: Path, own: Sequence[Path] = (), *, is_project: bool = False) -> None:
+        """`own` are folders of the user's, whose links may lead anywhere. With `is_project`, nothing around the folder
         belongs to it."""
         self._folder = folder
         self._own = own
@@ -79,4 +80,4 @@ class SafeTexts:
 
     def _limit(self, path: str) -> Path | None:
         """The folder that a path must not leave."""
-        return None if self._own is not None and Path(path).is_relative_to(self._own) else Path(self.project())
+        return None if any(map(Path(path).is_relative_to, self._own)) else Path(self.project())

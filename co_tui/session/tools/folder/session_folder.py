@@ -177,6 +177,8 @@ class SandboxedFolder(BubblewrapWorkspace):
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 (the name is the workspace's)
     ) -> CommandResult:
+        if not VERDICT.get().only_reads and (variables := self._commands.variables):
+            env = {**variables, **(env or {})}  # for the command alone: not for what starts its sandbox
         if VERDICT.get().outside_sandbox or not self._is_used():
             return await self.wrapped.run(command, shell=shell, env=env, timeout=timeout)
         env = self._for_reading(env)

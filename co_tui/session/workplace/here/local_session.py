@@ -1,11 +1,12 @@
 """A folder of this machine, as one session uses it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from co_tui.agent.permissions.git_guard import git_variables
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.sandbox import Sandbox, sandbox_problem
+from co_tui.agent.redact import without_secrets
 from co_tui.folders import Folders
 from co_tui.paths import path_text
 from co_tui.session.approvals.created_files import CreatedFiles
@@ -50,7 +51,7 @@ class LocalSession(SessionWorkplace):
         sandbox = Sandbox(kind=kind, folder=self._folder, home=home, paths=paths, folders=self.folders)
         return LocalFolder(sandbox, self.commands, is_sandboxed=is_sandboxed, read_only=read_only, wrap=wrap)
 
-    def texts(self, own: Path | None = None) -> SafeTexts:
+    def texts(self, own: Sequence[Path] = ()) -> SafeTexts:
         return SafeTexts(self._folder, own)
 
     def added_texts(self) -> list[SafeTexts]:
@@ -59,8 +60,8 @@ class LocalSession(SessionWorkplace):
         return [SafeTexts(each, is_project=True) for each in trusted]
 
     async def start_command(self, command: str, on_output: Callable[[bytes], None]) -> UserProcess:
-        environ, guard = self._parts.environ, self.commands.guard
-        return await start_locally(command, self._folder, environ, guard, on_output)
+        environ, commands = without_secrets(self._parts.environ), self.commands
+        return await start_locally(command, self._folder, {**environ, **commands.variables}, commands.guard, on_output)
 
     async def complete_restores(self) -> str:
         made = self._parts

@@ -7,7 +7,6 @@ import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from co_tui.agent.redact import without_secrets
 from co_tui.session.processes.child_process import ChildProcess
 from co_tui.session.processes.process_guard import ProcessGuard
 from co_tui.session.workplace.session_workplace import UserProcess
@@ -39,13 +38,13 @@ class LocalUserProcess(UserProcess):
 async def start_locally(
     command: str, folder: Path, environ: Mapping[str, str], guard: ProcessGuard, on_output: Callable[[bytes], None]
 ) -> LocalUserProcess:
-    """Raises OSError and ValueError."""
+    """Run a command with this environment, which has no keys. Raises OSError and ValueError."""
     loop = asyncio.get_running_loop()
     transport, process = await loop.subprocess_shell(
         lambda: ChildProcess(loop, lambda _, data: on_output(data)),
         command,
         cwd=folder,
-        env=without_secrets(environ),
+        env=environ,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

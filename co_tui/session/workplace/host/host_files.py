@@ -97,15 +97,15 @@ class HostFileTools(FolderToolset):
 
 
 class HostTexts:
-    """The texts of a project there; those of the user's own folder are of this machine."""
+    """The texts of a project there; those of the user's own folders are of this machine."""
 
-    def __init__(self, folder: str, link: SessionLink, own: Path | None) -> None:
+    def __init__(self, folder: str, link: SessionLink, own: Sequence[Path]) -> None:
         self.folder = folder
         self._link = link
-        self._own, self._own_texts = own, SafeTexts(own or Path(), own)
+        self._own, self._own_texts = own, SafeTexts(own[0] if own else Path(), own)
 
     def _is_own(self, path: str) -> bool:
-        return self._own is not None and Path(path).is_relative_to(self._own)
+        return any(map(Path(path).is_relative_to, self._own))
 
     def project(self) -> str:
         return str(self._link.ask("texts.project"))

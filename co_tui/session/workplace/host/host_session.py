@@ -1,6 +1,6 @@
 """A folder on another host, as one session uses it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ class HostSession(SessionWorkplace):
         given: dict[str, Any] = {"is_sandboxed": is_sandboxed, "read_only": read_only, "wrap": wrap}
         return HostFolder(self._folder, there, self._sandboxes, kind, **given)
 
-    def texts(self, own: Path | None = None) -> HostTexts:
+    def texts(self, own: Sequence[Path] = ()) -> HostTexts:
         return HostTexts(self._host.folder, self._link, own)
 
     async def start_command(self, command: str, on_output: Callable[[bytes], None]) -> UserProcess:
