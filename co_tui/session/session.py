@@ -102,7 +102,7 @@ class Session:
         """
         async with begun(environment, model, listener) as opening:
             session = cls(environment, opening)
-            await session._begin(environment.settings.mode)
+            await session._begin(environment.settings.mode, environment.settings.add_dirs)
             session._factory.hooks.begin("startup")
             return session
 
@@ -152,9 +152,10 @@ class Session:
         elif scaffold is not None:
             self.switcher.continue_with(self._runtime, scaffold, window_before)
 
-    async def _begin(self, mode: str) -> None:
-        """Begin in a mode, and complete restores of files in this folder that were killed, of any session."""
-        await self.folders.restore(self._environment.workplace.add_dirs)
+    async def _begin(self, mode: str, add_dirs: Sequence[str] = ()) -> None:
+        """Begin in a mode, with further folders, and complete restores of files in this folder that were killed, of any
+        session."""
+        await self.folders.restore((*self._environment.workplace.add_dirs, *add_dirs))
         self.mode_refused = await begin_in_mode(self._recorder, mode, at_home=self.at_home)
         if self.edits.restores.are_kept:
             own = await self.edits.restores.recover()

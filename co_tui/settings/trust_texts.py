@@ -149,7 +149,7 @@ def _file_lines(
 
 def _setting_lines(key: str, value: object, keys: Collection[str] = ()) -> Iterator[str]:
     if not isinstance(value, Mapping):
-        yield f"{key} = {quoted(value)}"
+        yield _plain_line(key, value)
     elif key == "permissions":
         for effect in reversed(EFFECTS):
             rules = value.get(effect)
@@ -166,6 +166,11 @@ def _setting_lines(key: str, value: object, keys: Collection[str] = ()) -> Itera
         yield f"variables for commands, hooks and servers: {', '.join(map(str, value))}"
     else:
         yield f"{key} = {quoted(value)}"
+
+
+def _plain_line(key: str, value: object) -> str:
+    folders = value if key == "add_dirs" and isinstance(value, list) else []
+    return f"works in further folders: {', '.join(map(str, folders))}" if folders else f"{key} = {quoted(value)}"
 
 
 def _hook_text(entry: object) -> str:

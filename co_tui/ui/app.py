@@ -228,7 +228,7 @@ class CoTui(AppInternals, CommandMenus):
             from co_tui.ui.control.trust_question import ask_for_trust
 
             ask_for_trust(self, self.chat, self.controller)
-        if added := self.launch.workplace.folders.named:
+        if added := (*map(str, self.launch.workplace.folders.named), *loaded.settings.add_dirs):
             from co_tui.ui.control.trust_question import ask_about_added
 
             ask = partial(ask_about_added, self, self.chat, self.controller, added)

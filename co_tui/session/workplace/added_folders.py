@@ -38,7 +38,8 @@ class AddedFolders:
             try:
                 await self.add(written)
             except FolderRefused as refused:
-                self.problems += [] if _real(written, self._folders.first) in self.now else [str(refused)]
+                known = str(refused) in self.problems or _real(written, self._folders.first) in self.now
+                self.problems += [] if known else [str(refused)]
 
     def _use_logged(self) -> list[str]:
         used, problems = list[Path](), list[str]()

@@ -245,7 +245,7 @@ class CommandHost:
 
         self.view.show_launch(self.launch)
         if added is not None:
-            await ask_about_added(self._app, self.view, self.sessions, [added])
+            await ask_about_added(self._app, self.view, self.sessions, [str(added)])
 
     async def choose_model(self, name: str, *, compact: bool) -> None:
         if self.session is not None:

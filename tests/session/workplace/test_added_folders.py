@@ -213,6 +213,18 @@ async def test_added_folders_are_there_again_when_it_is_resumed_or_forked(
     await forked.close()
 
 
+async def test_folders_of_the_settings_are_added_when_a_session_starts(folder: Path, lib: Path, home: Path) -> None:
+    session, _ = await started(folder, home, add_dirs=(str(lib), "../lib", "../nothing", str(Path.home())))
+    assert session.folders.now == (lib,)
+    first, second = session.folders.problems
+    assert first == "There is no folder ../nothing." and "is your home folder" in second
+    await session.folders.remove(str(lib))
+    await session.close()
+    again = await Session.resume(session._environment, session.id)
+    assert again.folders.now == ()
+    await again.close()
+
+
 async def test_its_instructions_count_once_it_is_trusted(folder: Path, lib: Path, home: Path) -> None:
     look = ("read_file", {"path": str(lib / "deep" / "a.py")})
     (lib / ".claude" / "rules").mkdir(parents=True)
