@@ -49,7 +49,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     arguments = _with_host_folder(arguments, commands)
     _check_names(parser, commands, arguments)
     options = parser.parse_args(arguments)
-    options.add_dirs = [*getattr(options, "add_dirs", ()), *getattr(options, "more_dirs", ())]
+    if more := getattr(options, "more_dirs", ()):
+        options.add_dirs = [*getattr(options, "add_dirs", ()), *more]
     if getattr(options, "remote_host", None) is not None and options.command not in (None, "run"):
         parser.error(f"--host opens the app or is used with `run`, not with `{options.command}`")
     if getattr(options, "private", False):

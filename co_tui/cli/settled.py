@@ -26,7 +26,7 @@ def run_with(options: "Options", environ: Mapping[str, str]) -> int:
 
     folder = current_folder()
     try:
-        add_dirs = folders_to_add(options.add_dirs, folder, paths)
+        add_dirs = folders_to_add(getattr(options, "add_dirs", ()), folder, paths)
     except FolderRefused as refused:
         say(str(refused))
         return WRONG_USAGE
@@ -35,7 +35,7 @@ def run_with(options: "Options", environ: Mapping[str, str]) -> int:
 
 def _run_on_host(options: "Options", paths: Paths, environ: Mapping[str, str]) -> int:
     """The same with the tools of a session on another host; here, an empty folder takes its place."""
-    if options.add_dirs:
+    if getattr(options, "add_dirs", None):
         from co_tui.folders import ON_A_HOST
 
         say(ON_A_HOST)
