@@ -254,6 +254,13 @@ COMMANDS: Final = (
     ),
     SlashCommand("plan", "work", "Show the plan", needs_session="always"),
     SlashCommand("diff", "work", "Show what this session changed, by file", opens_screen=True, needs_session="always"),
+    SlashCommand(
+        "add-dir",
+        "work",
+        "List the folders of this session, add one or remove it",
+        "[PATH | --remove PATH]",
+        needs_session="with arguments",
+    ),
     SlashCommand("mode", "work", "Choose what runs without asking: ask, edits, plan or auto", "[MODE]"),
     SlashCommand(
         "review",

@@ -36,6 +36,7 @@ from co_tui.events import (
     TurnEnded,
     UsageInfo,
 )
+from co_tui.folders import FolderRefused, folders_to_add
 from co_tui.headless.open_session import SessionOpening, environment_of
 from co_tui.headless.output import CommandContext
 from co_tui.inert import one_line
@@ -113,6 +114,7 @@ async def open_session(
     answer: Answer | None = None,
     tools: Sequence[Callable[..., Any] | str] | None = None,
     instructions: str = "",
+    add_dirs: Sequence[str | Path] = (),
     environ: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> AsyncIterator[Session]:
@@ -123,7 +125,7 @@ async def open_session(
     denied. `tools` are functions that the model may call without a question: their names, annotations and docstrings
     describe them to it; texts among them are the setting `tools`, the groups of built-in tools, all of which there are
     without a text. An empty list means none of them, as in the settings file. `instructions` are added to the model's.
-    The session is stored with all others.
+    `add_dirs` are further folders to work in. The session is stored with all others.
     Raises `SettingsError`, `ModelUnusable` and `StoreError`, each with a sentence.
     """
     given = os.environ if environ is None else environ
@@ -132,7 +134,7 @@ async def open_session(
     groups = [each for each in named if isinstance(each, str)]
     if groups or (tools is not None and not functions):
         settings["tools"] = groups
-    opening = _opening(folder, given, settings)._replace(
+    opening = _opening(folder, given, settings, [*map(str, add_dirs)])._replace(
         session_id=session_id,
         questions=questions or (_Answering(answer) if answer is not None else Unattended()),
         works_in_folder=works_in_folder,
@@ -264,13 +266,19 @@ class _Answering(Unattended):
         return ModelAnswer(declined=True, reason="The script gave no answer.")
 
 
-def _opening(folder: str | Path, environ: Mapping[str, str], settings: Mapping[str, Any]) -> SessionOpening:
+def _opening(
+    folder: str | Path, environ: Mapping[str, str], settings: Mapping[str, Any], add_dirs: Sequence[str]
+) -> SessionOpening:
     cwd, paths = Path(folder).absolute(), locate(environ)
     loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=settings)
     if problems := [*loaded.problems, *(unknown_key(key) for key in settings if key not in rules())]:
         raise SettingsError(" ".join(problems))
+    try:
+        workplace = LocalWorkplace(cwd, folders_to_add(add_dirs, cwd, paths))
+    except FolderRefused as refused:
+        raise SettingsError(f"add_dirs: {refused}") from None
     return SessionOpening(
-        CommandContext(paths, loaded, open_store(paths, loaded.settings.database, environ), LocalWorkplace(cwd)),
+        CommandContext(paths, loaded, open_store(paths, loaded.settings.database, environ), workplace),
         environ,
         cwd,
         "",

@@ -49,6 +49,8 @@ class TrustRequest(Record):
     commands: tuple[str, ...] = ()
     """The slash commands it defines, those first that allow something for their turn."""
     command_files: tuple[Path, ...] = ()
+    is_added: bool = False
+    """Whether it is about a folder that is added to a session: then only instructions are requested."""
 
     @property
     def settings(self) -> Mapping[str, object]:
@@ -99,6 +101,11 @@ class Trust:
     def was_asked(self, request: TrustRequest) -> bool:
         """Whether the user already answered, with yes or no."""
         return self._answer(request) is not None
+
+    def answer_about(self, folder: Path) -> bool | None:
+        """The user's latest answer about a folder, whatever it requested then; None without one."""
+        answer = self._read().get(path_text(folder.resolve()))
+        return answer["trusted"] if answer is not None else None
 
     def remember(self, request: TrustRequest, *, trusted: bool) -> None:
         """Store the user's answer. Raises OSError."""

@@ -105,7 +105,7 @@ async def test_a_session_is_resumed_by_its_id_and_bad_settings_are_a_sentence(
         await again.submit("What was it?")
     asked = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "user"]
     assert asked == ["Remember the heron", "What was it?"]
-    wrong: dict[str, Any] = {"max_retries": "many", "anwser": None}
+    wrong: dict[str, Any] = {"max_retries": "many", "anwser": None, "add_dirs": ["nothing"]}
     for name, value in wrong.items():
         with pytest.raises(SettingsError, match=name):
             async with open_session(served.cwd, environ=served.environ, **{name: value}):

@@ -80,7 +80,7 @@ IMPORTED: Final = (
     Internal(_GLOBS, "glob_parts", "Patterns as the tool explains them.", "pattern"),
     Internal(_GLOBS, "glob_match", "The same, for a path.", "pattern path"),
     Internal(_FILES, "_recoverable", "Errors that a model can correct, in the harness's words.", "fn"),
-    Internal(_FILES, "_Scope", "Subclassed: files outside of the folder that a rule lets be read."),
+    Internal(_FILES, "_Scope", "Subclassed: folders that the user added, and files that a rule lets be read."),
     Internal(
         _LOADER,
         "discover_instruction_files",
@@ -132,6 +132,7 @@ INHERITED: Final = (
         "Name the nearest lines if a text is not found.",
         "self scope ctx path replacements expected_hash",
     ),
+    Internal(_TOOLSET, "_create_directory", "Also in a folder that the user added.", "self scope ctx path"),
     Internal(_TOOLSET, "_write_file", "Create missing folders.", "self scope ctx path content expected_hash"),
     Internal(_TOOLSET, "_read_file", "Note what the model sees.", "self scope ctx path offset limit"),
     Internal(_TOOLSET, "_read_target", "Read outside of the folder by a rule.", "self scope resolved"),

@@ -6,7 +6,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Mapping, 
 from typing import Any, Final, NoReturn
 
 from co_tui import __version__
-from co_tui.cli.cli_commands import COMMANDS, HOST_OPTIONS, MODEL_OPTIONS, RESUME_OPTIONS, OneOf, Option
+from co_tui.cli.cli_commands import COMMANDS, FOLDER_OPTIONS, HOST_OPTIONS, MODEL_OPTIONS, RESUME_OPTIONS, OneOf, Option
 from co_tui.headless.output import WRONG_USAGE, put, say
 from co_tui.inert import one_line
 from co_tui.nearest import nearest
@@ -49,6 +49,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     arguments = _with_host_folder(arguments, commands)
     _check_names(parser, commands, arguments)
     options = parser.parse_args(arguments)
+    if more := getattr(options, "more_dirs", ()):
+        options.add_dirs = [*getattr(options, "add_dirs", ()), *more]
     if getattr(options, "remote_host", None) is not None and options.command not in (None, "run"):
         parser.error(f"--host opens the app or is used with `run`, not with `{options.command}`")
     if getattr(options, "private", False):
@@ -151,7 +153,7 @@ def _parser(named: Container[str]) -> tuple[argparse.ArgumentParser, Mapping[str
         "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.",
     )
     parser.add_argument("--version", action="version", version=f"co-tui {__version__}")
-    _add(parser, (*MODEL_OPTIONS, *HOST_OPTIONS, *RESUME_OPTIONS))
+    _add(parser, (*MODEL_OPTIONS, *FOLDER_OPTIONS, *HOST_OPTIONS, *RESUME_OPTIONS))
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for row in filter(lambda row: row.name in named, COMMANDS):
         described = f"{row.help[:1].upper()}{row.help[1:]}."

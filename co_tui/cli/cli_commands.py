@@ -114,6 +114,15 @@ HOST_OPTIONS = (
     _option("--host-folder", dest="remote_folder", default=argparse.SUPPRESS, help=argparse.SUPPRESS),
 )
 """The second is what `DIR` after `--host` becomes."""
+_FOLDERS: Final[Mapping[str, Any]] = {
+    "action": "append",
+    "default": argparse.SUPPRESS,
+    "metavar": "PATH",
+    "help": "work in this folder, too (can be given several times)",
+}
+FOLDER_OPTIONS = (_option("--add-dir", dest="add_dirs", **_FOLDERS),)
+MORE_FOLDER_OPTIONS = (_option("--add-dir", dest="more_dirs", **_FOLDERS),)
+"""After a command, so that those before it count, too."""
 RESUME_OPTIONS = (
     OneOf(
         (
@@ -203,6 +212,7 @@ COMMANDS: Final = (
             ),
             _flag("--take-over", "continue a session that another machine did not close"),
             *MODEL_OPTIONS,
+            *MORE_FOLDER_OPTIONS,
             *HOST_OPTIONS,
             _PRIVATE,
             OneOf(
@@ -423,6 +433,7 @@ COMMANDS: Final = (
                 help="how long an app runs on after its tab is closed (default: 30; 0: not at all)",
             ),
             *MODEL_OPTIONS,
+            *MORE_FOLDER_OPTIONS,
             *RESUME_OPTIONS,
         ),
     ),

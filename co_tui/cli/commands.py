@@ -53,6 +53,7 @@ def _serve(call: CommandCall) -> int:
 
     chosen = {f"--{key}": getattr(options, key, "") for key in ("model", "policy", "mode")}
     arguments = [word for name, value in chosen.items() if value for word in (name, value)]
+    arguments += [word for folder in call.context.workplace.add_dirs for word in ("--add-dir", folder)]
     opening = ["--continue"] if options.resume_latest else []
     if options.resume is not None:
         opening = ["--resume", *filter(None, [options.resume])]

@@ -21,13 +21,25 @@ def run_with(options: "Options", environ: Mapping[str, str]) -> int:
     paths = locate(environ)
     if getattr(options, "remote_host", None) is not None:
         return _run_on_host(options, paths, environ)
+    from co_tui.folders import FolderRefused, folders_to_add
     from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 
-    return _run_in(options, paths, environ, LocalWorkplace(current_folder()))
+    folder = current_folder()
+    try:
+        add_dirs = folders_to_add(getattr(options, "add_dirs", ()), folder, paths)
+    except FolderRefused as refused:
+        say(str(refused))
+        return WRONG_USAGE
+    return _run_in(options, paths, environ, LocalWorkplace(folder, add_dirs))
 
 
 def _run_on_host(options: "Options", paths: Paths, environ: Mapping[str, str]) -> int:
     """The same with the tools of a session on another host; here, an empty folder takes its place."""
+    if getattr(options, "add_dirs", None):
+        from co_tui.folders import ON_A_HOST
+
+        say(ON_A_HOST)
+        return WRONG_USAGE
     from co_tui.session.workplace.host.address import AddressRefused, HostUnreachable, host_address
     from co_tui.session.workplace.host.host_workplace import connect
 

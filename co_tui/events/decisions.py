@@ -17,6 +17,7 @@ from co_tui.events.facts.base import MARK
 from co_tui.events.facts.board import BoardShown
 from co_tui.events.facts.context import CompactionComplete
 from co_tui.events.facts.life import (
+    FoldersChanged,
     ModeChange,
     ModelChange,
     SessionFork,
@@ -112,6 +113,8 @@ def _of_elsewhere(fact: Fact) -> Fact:
             return fact.but(note="", tokens=0, entries=0, where="")
         case Surroundings():
             return Surroundings()
+        case FoldersChanged():
+            return fact.but(added=())
         case Unknown() if fact.type in BY_TYPE and MARK in BY_TYPE[fact.type].FIELDS:
             return fact.but(payload={})  # a newer version of a decision
         case _:

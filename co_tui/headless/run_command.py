@@ -50,6 +50,7 @@ from co_tui.session.slash.typed_command import find_without_screen, parse_comman
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.permission_rules import rules_text
 from co_tui.settings.rules import PRESENT_PLAN
+from co_tui.settings.trust_texts import waiting_instructions_text
 
 EXIT_CODES: Final[Mapping[Outcome, int]] = {
     Outcome.DONE: DONE,
@@ -133,7 +134,9 @@ class _Run:
         self._control.use(session, output)
         if self.lines is not None:
             self.lines.use(session)
-        for sentence in filter(None, (session.restore_note, session.mode_refused)):
+        requested = await asyncio.to_thread(session.folders.untrusted)
+        waiting = map(waiting_instructions_text, requested)
+        for sentence in filter(None, (session.restore_note, *session.folders.problems, *waiting, session.mode_refused)):
             say(sentence)
         if session.mode_refused and not session.at_home:
             return FAILED

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from pathlib import Path
 
 from co_tui.actions import SlashCommand
 from co_tui.agent.mcp.servers import McpServers, ServerReport
@@ -28,6 +29,7 @@ from co_tui.session.snapshots.restore import RestorePlan
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import Loaded
+from co_tui.settings.trust_texts import waiting_instructions_text
 
 Say = Callable[[str], None]
 
@@ -37,6 +39,7 @@ class SlashHost:
 
     policy_scope = "this session"
     is_ready = True
+    starts_sessions = False
 
     def __init__(
         self,
@@ -148,6 +151,11 @@ class SlashHost:
         except ModeRefused as refused:
             raise CommandFailed(str(refused)) from None
         self.say(mode_line(mode))
+
+    async def folders_changed(self, added: Path | None) -> None:
+        requested = self.opened().folders.untrusted() if added is not None else []
+        for each in requested:
+            self.say(waiting_instructions_text(each))
 
     async def choose_model(self, name: str, *, compact: bool) -> None:
         await self.opened().switcher.switch_model(name, compact=compact)

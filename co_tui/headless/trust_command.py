@@ -10,6 +10,7 @@ from co_tui.session.synced_files import SyncedFiles
 from co_tui.settings import SettingsError, project_trust_request
 from co_tui.settings.claude_code.project_files import read_claude_files
 from co_tui.settings.markdown.agent_files import project_folder
+from co_tui.settings.trust_requests import added_folder_request
 from co_tui.settings.trust_texts import trust_lines
 from co_tui.trust import Trust
 
@@ -53,6 +54,10 @@ def _trust(known: Trust, folder: Path, *, dry_run: bool) -> int:
     for line in trust_lines(wish, KEY_VARIABLES) if wish is not None else ():
         put(redact(line))
     if wish is None or not wish.requested:
+        if (added := added_folder_request(folder.resolve())) is not None and not dry_run:
+            known.remember(added, trusted=True)
+            say(f"Trusted {added.folder}. Its instructions count where it is added with --add-dir or /add-dir.")
+            return DONE
         place = path_text(wish.file if wish and wish.file.exists() else folder)
         say(f"Nothing in {place} needs trust. Its context settings apply anyway.")
         return DONE

@@ -37,11 +37,13 @@ class NamedFile(NamedTuple):
     """The MCP server whose resource it is, until that is read."""
     is_remote: bool = False
     """Whether it is on another host, until it is read."""
+    is_folder: bool = False
+    """Whether it is a folder, until it is listed."""
 
     @property
     def is_pending(self) -> bool:
         """Whether it has to be read before it can be attached, which may take long."""
-        return bool(self.server) or self.is_remote
+        return bool(self.server) or self.is_remote or self.is_folder
 
 
 class NamedFiles(NamedTuple):
@@ -52,9 +54,9 @@ class NamedFiles(NamedTuple):
     """A sentence for each reference that cannot be attached."""
 
 
-def named_files(text: str, cwd: Path, servers: Collection[str] = ()) -> NamedFiles:
-    """The files a prompt references, each once, and resources of these MCP servers as `@SERVER:URI`. A word that
-    neither is nor looks like a file is ignored."""
+def named_files(text: str, cwd: Path, servers: Collection[str] = (), *, lists_folders: bool = True) -> NamedFiles:
+    """The files and folders a prompt references, each once, and resources of these MCP servers as `@SERVER:URI`. A word
+    that neither is nor looks like a file is ignored."""
     files: dict[Path, NamedFile] = {}
     troubles: dict[str, None] = {}
     for written in _written(text):
@@ -65,6 +67,8 @@ def named_files(text: str, cwd: Path, servers: Collection[str] = ()) -> NamedFil
             elif "/" in written or "." in written:
                 name = one_line(written.rstrip(_AFTER_NAME), NAME_CHARS)
                 troubles[f"{NO_FILE} {name} to attach."] = None
+        elif path.is_dir() and lists_folders:
+            files[path] = NamedFile(path, f"{name_of(path, cwd)}/", kind="folder", is_folder=True)
         elif trouble := _trouble(path, name := name_of(path, cwd)):
             troubles[trouble] = None
         else:
@@ -87,7 +91,7 @@ def remote_files(text: str, cwd: Path, servers: Collection[str], known: Collecti
             files[resource.path] = resource
         elif name in known or "/" in name or "." in name:
             files[Path(name)] = NamedFile(Path(name), name, is_remote=True)
-    named = named_files(" ".join(here), cwd)
+    named = named_files(" ".join(here), cwd, lists_folders=False)
     files |= {file.path: file for file in named.files}
     too_many = (_too_many(len(files)),) if len(files) > MOST_FILES else ()
     return NamedFiles(tuple(files.values())[:MOST_FILES], (*named.troubles, *too_many))

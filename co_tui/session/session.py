@@ -46,6 +46,7 @@ from co_tui.session.snapshots.file_restores import FileRestores
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.turns.unfinished import recovered
+from co_tui.session.workplace.added_folders import AddedFolders
 from co_tui.settings import Settings
 
 
@@ -88,6 +89,8 @@ class Session:
         """The state before this process logged anything."""
         self.mode_refused = self.restore_note = ""
         """Why it did not start in the mode of the settings, and what became of a restore that was cut off."""
+        self.folders = AddedFolders(factory.tools.workplace.folders, recorder, environment.paths)
+        """What the user added to the folder it works in."""
         self.asked_again = opening.asked_again
         """Rules of earlier answers that do not count on this machine."""
 
@@ -99,7 +102,7 @@ class Session:
         """
         async with begun(environment, model, listener) as opening:
             session = cls(environment, opening)
-            await session._begin(environment.settings.mode)
+            await session._begin(environment.settings.mode, environment.settings.add_dirs)
             session._factory.hooks.begin("startup")
             return session
 
@@ -149,8 +152,10 @@ class Session:
         elif scaffold is not None:
             self.switcher.continue_with(self._runtime, scaffold, window_before)
 
-    async def _begin(self, mode: str) -> None:
-        """Begin in a mode, and complete restores of files in this folder that were killed, of any session."""
+    async def _begin(self, mode: str, add_dirs: Sequence[str] = ()) -> None:
+        """Begin in a mode, with further folders, and complete restores of files in this folder that were killed, of any
+        session."""
+        await self.folders.restore((*self._environment.workplace.add_dirs, *add_dirs))
         self.mode_refused = await begin_in_mode(self._recorder, mode, at_home=self.at_home)
         if self.edits.restores.are_kept:
             own = await self.edits.restores.recover()

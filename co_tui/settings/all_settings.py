@@ -27,6 +27,7 @@ from co_tui.settings.rules import (
     SettingsError,
     address,
     dollars,
+    folder_names,
     host_names,
     model_string,
     nothing_or,
@@ -166,6 +167,11 @@ class Settings(ContextSettings):
         tuple[RuleInForce, ...],
         permission_table(),
         About("tools", "Permission rules", "Rules to allow, ask or deny, such as Bash(git commit:*) or Edit(src/**)."),
+    ] = ()
+    add_dirs: Annotated[
+        tuple[str, ...],
+        folder_names(),
+        About("tools", "Further folders", "Folders that each new session works in, too, as with --add-dir."),
     ] = ()
     command_timeout_s: Annotated[
         float,

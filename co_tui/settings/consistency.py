@@ -82,9 +82,9 @@ def with_source(key: str, value: object, source: str) -> object:
 
 
 def combined(key: str, stronger: object, weaker: object) -> object | None:
-    """The values of two layers together: of MCP servers, checks, variables, permission rules and hooks; None where the
-    stronger one counts alone."""
-    if key == "permissions" and isinstance(stronger, tuple) and isinstance(weaker, tuple):
+    """The values of two layers together: of MCP servers, checks, variables, permission rules, hooks and folders; None
+    where the stronger one counts alone."""
+    if key in ("permissions", "add_dirs") and isinstance(stronger, tuple) and isinstance(weaker, tuple):
         return (*stronger, *weaker)
     if not isinstance(stronger, Mapping) or not isinstance(weaker, Mapping):
         return None

@@ -5,12 +5,14 @@ the project's `.co-tui.toml`, the user's `config.toml`, the policy, the defaults
 in by `cli`.
 """
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from co_tui.inert import one_line, shell_text
-from co_tui.paths import DEBUG_VARIABLE, HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards, path_text
+from co_tui.paths import DEBUG_VARIABLE, HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards, is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.all_settings import USERS_OWN, Settings, check, rules, unknown_key
 from co_tui.settings.consistency import (
@@ -173,6 +175,8 @@ class _Merge:
         self.withheld: TrustRequest | None = None
         self.agents = AgentFiles()
         self.commands = CommandFiles()
+        self._folder = Path()
+        """The project's."""
         self._folder_file = ""
         self._folder_files: set[str] = set()
         """With those for other programs."""
@@ -232,7 +236,22 @@ class _Merge:
     def _add(self, key: str, value: object, source: str) -> None:
         if key == "mcp_servers" and isinstance(value, Mapping) and source in self._folder_files:
             value = {name: each.but(is_project=True) for name, each in value.items() if isinstance(each, McpServer)}
+        if key == "add_dirs" and isinstance(value, tuple) and source in self._folder_files:
+            value = self._further_folders(value, source)
         self.found[key] = _combined(key, self.found.get(key), Origin(with_source(key, value, source), source))
+
+    def _further_folders(self, named: Sequence[str], source: str) -> tuple[str, ...]:
+        """Those of a project's file: they begin at the project's folder, and no link in it may lead out, since trust is
+        about what is written."""
+        found: list[str] = []
+        for each in named:
+            with suppress(RuntimeError):  # of a user who does not exist
+                each = os.path.normpath(Path(self._folder, Path(each).expanduser()))
+            if Path(each).is_relative_to(self._folder) and not is_inside(each, Path(os.path.realpath(self._folder))):
+                self.folder_problems.append(f"{source}: {one_line(each, 200)} is a link out of the project. {LEFT_OUT}")
+            else:
+                found.append(each)
+        return tuple(found)
 
     def _refuse(self, key: str, value: object, error: SettingsError, source: str) -> None:
         is_folder = source in self._folder_files
@@ -246,7 +265,8 @@ class _Merge:
     def project(self, cwd: Path, trust: Trust, *, without: Collection[str]) -> None:
         """Add the layer of the project's file, without some of its values."""
         file = find_upwards(PROJECT_FILE, cwd)
-        found = read_project_files(project_folder(cwd))
+        self._folder = project_folder(cwd)
+        found = read_project_files(self._folder)
         if file is not None:
             self._folder_file = str(file)
             self._folder_files.add(str(file))

@@ -353,5 +353,6 @@ def _rule_text(text: str) -> str:
 
 def _place(pattern: str) -> str:
     """A folder and all below it by its name, as people write it; any other pattern as it is."""
+    pattern = pattern[1:] if pattern.startswith("//") else pattern
     folder = pattern.removesuffix("**")
     return folder if folder.endswith("/") and "*" not in folder else pattern

@@ -279,6 +279,19 @@ def host_names() -> Rule:
     return Rule("a list of host names, such as wiki.example.com; or none", read)
 
 
+def folder_names() -> Rule:
+    """A list of folders; `none` means empty."""
+
+    def read(value: object) -> object:
+        if isinstance(value, str):
+            value = [] if value.strip() in ("", "none") else value.split(",")
+        if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each.strip() for each in value):
+            raise ValueError
+        return tuple(dict.fromkeys(each.strip() for each in value))
+
+    return Rule("a list of folders, such as ../lib; or none", read)
+
+
 def nothing_or(default: str, *words: str) -> Rule:
     """Empty, or one of the words."""
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 FOR_CLAUDE_CODE: Final = (".claude", ".mcp.json", "CLAUDE.local.md")
 """Without any of these, a project has nothing for Claude Code that needs trust."""
+INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
+"""Those that need no trust in the project of a session."""
 
 
 class ProjectFiles(Record):
@@ -61,6 +63,27 @@ def project_trust_request(folder: Path) -> TrustRequest | None:
     """
     request = _request(read_project_files(project_folder(folder)))
     return request if request.file.exists() or request.requested or request.files else None
+
+
+def added_folder_request(folder: Path) -> TrustRequest | None:
+    """What a folder that is added to a session requests that needs trust; None without instruction files."""
+    names = [name for name in INSTRUCTION_FILES if (folder / name).is_file()]
+    names += [each.access_text for each in further_instructions(folder)]
+    requested = {INSTRUCTIONS: names}
+    request = TrustRequest(file=folder / PROJECT_FILE, requested=requested, instructions=tuple(names), is_added=True)
+    return request if names else None
+
+
+def added_folder_answer(trust: Trust, folder: Path) -> bool | None:
+    """Whether the user trusts an added folder, or the project around it; None before they were asked."""
+    answers = [trust.answer_about(place) for place in dict.fromkeys((folder, project_folder(folder)))]
+    return next((answer for answer in answers if answer is not None), None)
+
+
+def further_instructions(folder: Path) -> "tuple[InstructionFile, ...]":
+    """The instruction files of a folder that need trust in any session."""
+    found = _claude_files(folder)
+    return found.instructions.files if found is not None else ()
 
 
 def agents_in_force(paths: Paths, cwd: Path, settings: Settings) -> AgentFiles:

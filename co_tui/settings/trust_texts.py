@@ -46,11 +46,12 @@ def waiting_commands_text(request: TrustRequest) -> str:
 
 def waiting_instructions_text(request: TrustRequest) -> str:
     """The same about its instruction files."""
-    return _waiting(instructions_text(request), len(request.instructions))
+    return _waiting(instructions_text(request), len(request.instructions), request.folder if request.is_added else "")
 
 
-def _waiting(what: str, count: int) -> str:
-    return f"{what} {'are' if count > 1 else 'is'} ignored {UNTIL_TRUSTED}" if count else ""
+def _waiting(what: str, count: int, added: str = "") -> str:
+    until = f"until you run `co-tui trust {added}`." if added else UNTIL_TRUSTED
+    return f"{what} {'are' if count > 1 else 'is'} ignored {until}" if count else ""
 
 
 def settings_text(table: Mapping[str, object]) -> str:
@@ -106,7 +107,7 @@ def trust_lines(request: TrustRequest, keys: Collection[str] = ()) -> list[str]:
             lines += [title, *(f"  {one_line(each, LINE_CHARS)}" for each in listed)]
     if request.instructions:
         lines += ["Instructions", *(f"  {one_line(each, LINE_CHARS)}" for each in request.instructions)]
-    free = [name for name in NEED_NO_TRUST if (request.file.parent / name).exists()]
+    free = [name for name in NEED_NO_TRUST if (request.file.parent / name).exists() and not request.is_added]
     return [*lines, "Used without trust, too", *(f"  {name}" for name in free)] if free else lines
 
 
@@ -148,7 +149,7 @@ def _file_lines(
 
 def _setting_lines(key: str, value: object, keys: Collection[str] = ()) -> Iterator[str]:
     if not isinstance(value, Mapping):
-        yield f"{key} = {quoted(value)}"
+        yield _plain_line(key, value)
     elif key == "permissions":
         for effect in reversed(EFFECTS):
             rules = value.get(effect)
@@ -165,6 +166,11 @@ def _setting_lines(key: str, value: object, keys: Collection[str] = ()) -> Itera
         yield f"variables for commands, hooks and servers: {', '.join(map(str, value))}"
     else:
         yield f"{key} = {quoted(value)}"
+
+
+def _plain_line(key: str, value: object) -> str:
+    folders = value if key == "add_dirs" and isinstance(value, list) else []
+    return f"works in further folders: {', '.join(map(str, folders))}" if folders else f"{key} = {quoted(value)}"
 
 
 def _hook_text(entry: object) -> str:

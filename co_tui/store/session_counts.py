@@ -6,6 +6,7 @@ from co_tui.events import (
     BoardChanged,
     CompactionComplete,
     Event,
+    FoldersChanged,
     Message,
     ModeChange,
     ModelChange,
@@ -103,7 +104,7 @@ class SessionCounters:
             case SessionPinned():
                 self.pinned = fact.pinned
                 return
-            case SessionRename() | SessionEnd() | UsageInfo() | ModeChange():
+            case SessionRename() | SessionEnd() | UsageInfo() | ModeChange() | FoldersChanged():
                 return
             case SessionTrashed(trashed=True):
                 self.trashed = event.timestamp

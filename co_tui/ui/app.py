@@ -228,6 +228,11 @@ class CoTui(AppInternals, CommandMenus):
             from co_tui.ui.control.trust_question import ask_for_trust
 
             ask_for_trust(self, self.chat, self.controller)
+        if added := (*map(str, self.launch.workplace.folders.named), *loaded.settings.add_dirs):
+            from co_tui.ui.control.trust_question import ask_about_added
+
+            ask = partial(ask_about_added, self, self.chat, self.controller, added)
+            run_in_background(self, "Added folders", ask, group="trust")
         for problem in (*loaded.problems, *loaded.folder_problems, *loaded.agents.problems, *loaded.commands.problems):
             self.chat.feed.note(problem, "error")
         for ignored in loaded.unknown:

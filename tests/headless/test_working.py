@@ -139,3 +139,25 @@ def test_a_hook_that_refuses_the_prompt_is_one_sentence(here: Here, home: Path, 
     refused = here("run", "-p", "hello")
     assert refused.code == 1 and provider.requests == []
     assert "A userPromptSubmit hook refused the prompt: not today" in refused.err
+
+
+def test_it_works_in_further_folders_and_refuses_others(here: Here, folder: Path, provider: Provider) -> None:
+    lib, other = folder.parent / "lib", folder.parent / "other"
+    lib.mkdir()
+    other.mkdir()
+    (lib / "AGENTS.md").write_text("Library rule.")
+    provider.script = [call("write_file", path="../lib/new.py", content="a = 1\n")]
+    done = here("--add-dir", "../other", "run", "--add-dir", "../lib", "--mode", "edits", "-p", "write", "--json")
+    assert done.code == 0 and (lib / "new.py").read_text() == "a = 1\n"
+    logged = [json.loads(line) for line in done.out.splitlines()]
+    added = [each["payload"]["added"] for each in logged if each["type"] == "session.folders_changed"]
+    assert added == [[str(other)], [str(lib)]]
+    assert f"1 instruction file of {lib} (AGENTS.md) is ignored until you run `co-tui trust {lib}`." in done.err
+    other.rmdir()
+    listed = here("run", "--continue", "-p", "/add-dir")
+    assert f"Not added again: There is no folder {other}." in listed.err
+    assert listed.out.splitlines() == [f"{folder} (this session's folder)", str(lib)]
+    assert here("trust", str(lib)).code == 0
+    assert "+++ " + str(lib / "new.py") in here("diff", logged[0]["session_id"]).out
+    refused = here("run", "--add-dir", "nothing", "-p", "x")
+    assert (refused.code, refused.err) == (2, "co-tui: There is no folder nothing.\n")

@@ -127,17 +127,24 @@ async def test_an_image_goes_as_an_image_or_not_at_all(home: Path) -> None:
     ("prompt", "told"),
     [
         ("see @gone.md.", "No file gone.md to attach."),
-        ("see @sub", "sub is a folder. Name a file."),
         ("see @blob.bin", "blob.bin is not text and not a supported image"),
         ("see @pipe", "pipe is not a regular file"),
     ],
 )
 def test_what_cannot_go_along_is_said(home: Path, prompt: str, told: str) -> None:
-    home.joinpath("sub").mkdir()
     home.joinpath("blob.bin").write_bytes(b"\0\1\2" * 100)
     os.mkfifo(home / "pipe")
     named = named_files(prompt, home)
     assert not named.files and told in named.troubles[0]
+
+
+async def test_a_folder_goes_as_a_list_of_what_is_in_it(home: Path) -> None:
+    (home / "sub" / "deep").mkdir(parents=True)
+    for name in (".gitignore", "a.py", "deep/b.py", "x.log", "\x1b[31mred"):
+        (home / "sub" / name).write_text("*.log\n")
+    model = Listening()
+    await said(home, model, "what is in @sub?")
+    assert model.latest[1].content.endswith("## Attached folder: sub/\n```\n\x1b[31mred\na.py\ndeep/\ndeep/b.py\n```")
 
 
 def test_which_words_name_files(home: Path) -> None:

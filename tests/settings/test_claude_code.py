@@ -105,6 +105,7 @@ def test_before_trust_a_project_only_tightens_and_after_it_all_is_in_force(paths
     after = trusted(paths, project)
     assert after.withheld is None and after.problems == () and after.warnings == ()
     now = after.settings
+    assert now.add_dirs == (str(project.parent / "other"),)
     assert now.mode == "edits" and dict(now.env) == {"STAGE": "test", "PORT": "80"} and now.model == ""
     assert {
         event: [(each.command, each.matcher, each.timeout_s) for each in now.hooks[event]] for event in now.hooks
@@ -118,6 +119,24 @@ def test_before_trust_a_project_only_tightens_and_after_it_all_is_in_force(paths
     assert deny.covers(project / "private" / "x", project / "src", paths.data), "`/` is the project's root"
 
 
+def test_further_folders_begin_at_the_project_and_no_link_in_it_leads_out(paths: Paths, project: Path) -> None:
+    for name in ("inner", "src"):
+        (project / name).mkdir()
+    (project / "way").symlink_to(project.parent)
+    put(project, ".claude/settings.json", {"permissions": {"additionalDirectories": ["inner", "../lib", "way/x"]}})
+    put(project, ".claude/settings.local.json", {"permissions": {"additionalDirectories": ["../own"]}})
+    paths.config.mkdir(parents=True, exist_ok=True)
+    paths.config_file.write_text('add_dirs = ["~/notes"]\n')
+    assert loaded(paths, project).settings.add_dirs == ("~/notes",)
+    Trust(paths.trust_file).remember(request(project), trusted=True)
+    found = loaded(paths, project / "src")
+    around = project.parent
+    assert found.settings.add_dirs == (f"{around}/own", f"{project}/inner", f"{around}/lib", "~/notes")
+    assert [each.partition(": ")[2] for each in found.folder_problems] == [
+        f"{project}/way/x is a link out of the project. Ignored."
+    ]
+
+
 def test_the_list_says_what_each_file_would_do_and_names_each_unused_key(project: Path) -> None:
     put(project, ".claude/settings.json", SETTINGS)
     put(project, ".mcp.json", SERVERS)
@@ -127,6 +146,7 @@ def test_the_list_says_what_each_file_would_do_and_names_each_unused_key(project
         "allow: Bash(make test:*)",
         "deny (without trust, too): Read(/private/**)",
         "mode = 'edits'",
+        "works in further folders: ../other",
         "runs at preToolUse of Bash: check",
         "variables for commands, hooks and servers: STAGE, PORT",
         "starts MCP server files: ./serve ${PLACE:-here} (is given PLACE)",
@@ -135,7 +155,6 @@ def test_the_list_says_what_each_file_would_do_and_names_each_unused_key(project
         assert used in lines
     unused = [line.removeprefix("not used: ") for line in lines if line.startswith("not used: ")]
     assert [line.split(" ")[0].rstrip(":") for line in unused] == [
-        "permissions.additionalDirectories",
         "hooks.PreToolUse.hooks",
         "hooks.PostToolUse.hooks.async",
         "hooks.Stop.hooks.if",

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.events import Event, Fact, FilesChanged, Message
+from co_tui.folders import Folders
 from co_tui.paths import locate
 from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots.file_restores import Consent, FileRestores, Restored
 from co_tui.session.snapshots.session_files import SessionFiles
-from co_tui.session.snapshots.session_snapshots import local_snapshots
+from co_tui.session.snapshots.several_folders import local_snapshots
 from co_tui.session.state.derive import replay
 
 Content = tuple[str, int, bytes]
@@ -79,7 +80,7 @@ class KeptFolder:
         self.recorder = Recorder("s", self._writer, state)  # type: ignore[arg-type]
         paths = locate({"CO_TUI_HOME": str(self.home)})
         self.files = SessionFiles(
-            self.recorder, local_snapshots(paths, self.recorder.session_id, self.folder, {"PATH": self._path})
+            self.recorder, local_snapshots(paths, self.recorder.session_id, Folders(self.folder), {"PATH": self._path})
         )
         self.restores = FileRestores(self.files)
 

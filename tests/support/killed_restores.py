@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.events import Message, SessionStart
+from co_tui.folders import Folders
 from co_tui.paths import locate
 from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots import file_restores, open_folder, session_snapshots
 from co_tui.session.snapshots.file_restores import Consent, FileRestores
 from co_tui.session.snapshots.journal import Journal, Line
 from co_tui.session.snapshots.session_files import SessionFiles
-from co_tui.session.snapshots.session_snapshots import local_snapshots
+from co_tui.session.snapshots.several_folders import local_snapshots
 from co_tui.session.state.derive import replay
 from co_tui.store.sqlite.store import SqliteStore
 from tests.support.kept_folders import PATH, PROMPT, content_of, write
@@ -74,7 +75,7 @@ def opened(root: Path) -> tuple[FileRestores, SqliteStore, Recorder]:
     with store.reading() as reading:
         state = replay(reading.events(SESSION))
     recorder = Recorder(SESSION, store.writing(), state)
-    snapshots = local_snapshots(paths, recorder.session_id, root / "folder", {"PATH": PATH})
+    snapshots = local_snapshots(paths, recorder.session_id, Folders(root / "folder"), {"PATH": PATH})
     return FileRestores(SessionFiles(recorder, snapshots)), store, recorder
 
 

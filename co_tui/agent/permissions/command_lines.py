@@ -115,7 +115,7 @@ class _Line:
         all_read = all(self._only_reads[at] for at, part in enumerate(parts) if part.command is not None)
         reading = [(part, at > first) for at, part in enumerate(self._parts) if self._only_reads[at]]
         path = environ.get("PATH", os.defpath)
-        path = safe_path(path, rules.folder) if all_read else path
+        path = safe_path(path, *rules.folders) if all_read else path
         judged = rewritten(line, reading, path, names_programs=all_read, guards_git=not all_free)
         self._judged = judged if reading else ""
         """What is run unless the user is asked; None when no such line can be written."""
@@ -163,8 +163,8 @@ class _Line:
                 continue
             if reading.whole_folders and (self._rules.of("ask", READ) or self._rules.of("deny", READ)):
                 return "It could show files that your rules deny."
-            if any(not stays_inside(path, part.folders[0], self._rules.folder) for path in reading.paths):
-                return "It reads outside this folder."
+            if any(not stays_inside(path, part.folders[0], self._rules.folders) for path in reading.paths):
+                return f"It reads outside {'these folders' if self._rules.added else 'this folder'}."
             if part.command is not None and unwrapped(part.bare)[0] == "git":
                 return "This repository's configuration could make git run a program."
         return ""
@@ -207,7 +207,7 @@ class _Line:
         if any(each != part.words[0] for each in part.words):
             return False  # other names in another folder
         for folder, words, reading in zip(part.folders, part.words, part.readings, strict=True):
-            if words is None or reading is None or not folder.is_relative_to(self._rules.folder):
+            if words is None or reading is None or not self._rules.holds(folder):
                 return False
             if reading.whole_folders and (self._rules.of("ask", READ) or self._rules.of("deny", READ)):
                 return False  # it may show a file that rules protect
@@ -218,14 +218,15 @@ class _Line:
             if not self._names_inside(words, folder):
                 return False
             if unwrapped(words.flat)[0] == "git":
-                shows_others = reading.whole_folders and _is_below_repository(self._rules.folder)
+                shows_others = reading.whole_folders and _is_below_repository(self._rules.root_of(folder))
                 if shows_others or not self._git_only_reads(folder):
                     return False
         return True
 
     def _git_only_reads(self, folder: Path) -> bool:
         if folder not in self._git_reads:
-            self._git_reads[folder] = git_only_reads(folder, self._environ)
+            path = safe_path(self._environ.get("PATH", os.defpath), *self._rules.folders)
+            self._git_reads[folder] = git_only_reads(folder, {**self._environ, "PATH": path})
         return self._git_reads[folder]
 
     def _names_inside(self, words: JudgedWords, folder: Path) -> bool:
@@ -233,13 +234,13 @@ class _Line:
         names = [
             name for word, texts in zip(words.written, words.texts, strict=True) if word.is_pattern for name in texts
         ]
-        return all(stays_inside(name, folder, self._rules.folder) for name in names)
+        return all(stays_inside(name, folder, self._rules.folders) for name in names)
 
     def _may_read(self, path: str, folder: Path, file_only: bool = False, only_inside: bool = False) -> bool:
         real = self._rules.resolve(path, folder)
         if real is None or self._rules.about("ask", READ, real) is not None:
             return False
-        inside = stays_inside(path, folder, self._rules.folder, file_only=file_only)
+        inside = stays_inside(path, folder, self._rules.folders, file_only=file_only)
         return inside or (not only_inside and self._rules.reads_outside(real))
 
     def _is_allowed(self, at: int) -> bool:
@@ -288,7 +289,7 @@ class _Line:
             if (found := expanded(patterns, folder)) is None:
                 return None
             paths = (*use.paths, *copies, *(name for names in found for name in names))
-            if not all(stays_inside(path, folder, self._rules.folder) for path in paths):
+            if not all(stays_inside(path, folder, self._rules.folders) for path in paths):
                 return None
             if any(self._rules.protected(folder / copy) for copy in copies):
                 return None
@@ -299,7 +300,7 @@ class _Line:
             real = self._written(redirect, folder)
             if real is None or self._rules.about("ask", EDIT, real) is not None:
                 return False
-            by_mode = self._rules.edits_freely and real.is_relative_to(self._rules.folder)
+            by_mode = self._rules.edits_freely and self._rules.holds(real)
             if not by_mode and self._rules.about("allow", EDIT, real) is None:
                 return False
         return True
@@ -340,7 +341,7 @@ class _Line:
             for redirect in part.redirects:
                 if redirect.writes and not self._may_write(redirect, part.folders):
                     files = [self._written(redirect, folder) for folder in part.folders]
-                    inside = [file for file in files if file is not None and file.is_relative_to(self._rules.folder)]
+                    inside = [file for file in files if file is not None and self._rules.holds(file)]
                     if len(inside) < len(files):
                         return ()
                     offered = [self._rules.edit_rule(file) for file in inside]

@@ -134,18 +134,19 @@ def finds_git(path: str, folder: Path) -> bool:
     return shutil.which("git", path=safe_path(path, folder)) is not None
 
 
-def guarded_environment(environ: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment for a command that only reads: git guarded, and no program of the folder on the PATH."""
+def guarded_environment(environ: Mapping[str, str], *folders: Path) -> dict[str, str]:
+    """The environment for a command that only reads: git guarded, and no program of these folders on the PATH."""
     # Sort names as we do, whatever the user's locale.
     locale = {"LC_ALL": "", "LANG": environ["LC_ALL"]} if environ.get("LC_ALL") else {}
-    path = safe_path(environ.get("PATH", os.defpath), folder)
+    path = safe_path(environ.get("PATH", os.defpath), *folders)
     return {**environ, **GUARDED_ENVIRONMENT, **locale, "LC_COLLATE": "C", "PATH": path}
 
 
-def safe_path(path: str, folder: Path) -> str:
-    """The PATH without entries inside the working folder."""
-    root = folder.resolve()
-    kept = [each for each in path.split(os.pathsep) if each.startswith("/") and not _is_inside(Path(each), root)]
+def safe_path(path: str, *folders: Path) -> str:
+    """The PATH without entries inside the folders that a session works in."""
+    roots = [folder.resolve() for folder in folders]
+    entries = [each for each in path.split(os.pathsep) if each.startswith("/")]
+    kept = [each for each in entries if not any(_is_inside(Path(each), root) for root in roots)]
     return os.pathsep.join(kept) or os.defpath
 
 

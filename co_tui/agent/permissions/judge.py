@@ -31,6 +31,7 @@ from co_tui.agent.tool_names import (
 from co_tui.agent.web.page_address import AddressRefused, PageAddress, read_address
 from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH, changed_paths
+from co_tui.folders import Folders
 from co_tui.paths import home_text, path_text
 from co_tui.record import Record
 from co_tui.settings.permission_rules import (
@@ -71,7 +72,7 @@ def is_judged(tool: str) -> bool:
 
 
 class Judge(Record):
-    """Decides about calls in one folder. Reads files: call it in a thread."""
+    """Decides about calls in the folders of a session. Reads files: call it in a thread."""
 
     folder: Path
     home: Path
@@ -83,6 +84,13 @@ class Judge(Record):
     """Parses a command line. Raises `NotUnderstood`."""
     is_read_only: Callable[[str], bool] = never_read_only
     """Whether the server of an MCP tool marks it as read-only."""
+    folders: Folders | None = None
+    """Those of the session; None if there is only one."""
+
+    @property
+    def added(self) -> tuple[Path, ...]:
+        """Real paths of the further folders to work in."""
+        return self.folders.added if self.folders is not None else ()
 
     @property
     def where(self) -> str:
@@ -93,12 +101,12 @@ class Judge(Record):
         """The mode and these rules in this folder."""
         folder = self.folder.resolve()
         own = [each.resolve() for each in self.own if each.resolve() != folder]
-        return Rules(mode, written, folder, self.home.resolve(), own)
+        return Rules(mode, written, folder, self.home.resolve(), own, self.added)
 
     def hides(self, path: Path, limits: Sequence[RuleInForce]) -> bool:
         """Whether one of these rules limits reading a resolved path."""
-        folder, home = self.folder.resolve(), self.home.resolve()
-        return any(each.covers(path, folder, home) for each in limits)
+        rules = self.rules(PLAN, limits)
+        return any(rules.covers(each, path) for each in limits)
 
     def outside_reader(self, written: Sequence[RuleInForce]) -> Callable[[Path], bool]:
         """Returns whether these rules let a resolved path outside of the folder be read."""
@@ -170,14 +178,14 @@ def _change(path: str, rules: Rules) -> Verdict:
         return refused_by(denied)
     if rules.mode == PLAN:
         return REFUSED_IN_PLAN
-    if (name := rules.protected(rules.folder / path, written=True)) is not None:
+    if (name := rules.protected(rules.start(path), written=True)) is not None:
         reason = f"{name} can make programs run. Changes to it always need approval."
         return Verdict("ask", reason, new=(path,), protected=True)
     if rules.names_option(path):
         return Verdict("ask", LIKE_AN_OPTION, new=(path,))
     if (asked := rules.limits("ask", EDIT, path) or rules.limits("ask", READ, path)) is not None:
         return asked_by(asked, (path,))
-    inside = real.is_relative_to(rules.folder)
+    inside = rules.holds(real)
     if rules.about("allow", EDIT, real) is not None or (inside and rules.edits_freely):
         return RUN
     rule = rules.edit_rule(real) if inside else None

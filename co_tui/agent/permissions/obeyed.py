@@ -76,17 +76,19 @@ _IGNORABLE: Final = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"
 """Characters that macOS ignores in file names."""
 
 
-def obeyed_name(path: str | Path, folder: Path, home: Path, *, written: bool = False) -> str | None:
+def obeyed_name(
+    path: str | Path, folder: Path, home: Path, *, written: bool = False, others: Sequence[Path] = ()
+) -> str | None:
     """The name by which a program obeys the file at `path`, with links and `..` resolved; None for an ordinary file.
 
     `path` may be relative to the folder. Names above the folder do not count: one can work in `.claude/worktrees/x`.
     With `written`, the file is surely written, and several may be at the same time: each part of a git folder counts
-    that others could complete.
+    that others could complete. `others` are real paths of further folders to work in.
     """
     given, root = folder.absolute(), Path(os.path.realpath(folder))
     named, real = Path(os.path.normpath(given / path)), Path(os.path.realpath(root / path))
     for each in dict.fromkeys((named, real)):
-        start = next((start for start in (given, root) if each.is_relative_to(start)), Path(each.anchor))
+        start = next((start for start in (given, root, *others) if each.is_relative_to(start)), Path(each.anchor))
         parts = each.relative_to(start).parts
         if (
             name := _name_in(parts, start.name)
@@ -96,7 +98,9 @@ def obeyed_name(path: str | Path, folder: Path, home: Path, *, written: bool = F
             return name
         if _OF_SYSTEM.match(str(each)):
             return str(each)
-    return _reached_by_link(real, root, home) or _named_by_repository(real, root)
+    holder = next((each for each in others if real.is_relative_to(each)), root)
+    from_others = (name for each in (root, *others) if each != holder for name in _links(str(each), real, holder))
+    return _reached_by_link(real, holder, home) or _named_by_repository(real, holder) or next(from_others, None)
 
 
 def holds_obeyed(path: Path) -> bool:
@@ -172,9 +176,15 @@ def _reached_by_link(real: Path, root: Path, home: Path) -> str | None:
     for above in real.parents:
         if not above.is_relative_to(root):
             break
-        for name in _linked(str(above), (*NAMES, f"{GIT}/hooks"), real, root):
-            return name.partition("/")[0] if name.startswith(f"{GIT}/") else name
+        for name in _links(str(above), real, root):
+            return name
     return next((f"~/{name}" for name in _linked(str(home), _IN_HOME, real, root)), None)
+
+
+def _links(folder: str, real: Path, root: Path) -> Iterator[str]:
+    """The obeyed names in any folder that are links to `real` or above it, but not to all of `root`."""
+    for name in _linked(folder, (*NAMES, f"{GIT}/hooks"), real, root):
+        yield name.partition("/")[0] if name.startswith(f"{GIT}/") else name
 
 
 def _linked(folder: str, names: Collection[str], real: Path, root: Path) -> Iterator[str]:

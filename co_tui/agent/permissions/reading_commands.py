@@ -158,17 +158,17 @@ _READ_OPERANDS: Final[Mapping[str, Callable[[set[str], Sequence[str], bool], Rea
 """Kind of operands → what is read, from options, operands, and whether the command finds files by itself."""
 
 
-def stays_inside(path: str, folder: Path, root: Path, *, file_only: bool = False) -> bool:
-    """Whether a path relative to `folder` stays inside `root`, links resolved."""
+def stays_inside(path: str, folder: Path, roots: Sequence[Path], *, file_only: bool = False) -> bool:
+    """Whether a path relative to `folder` stays inside one of `roots`, links resolved."""
     if path == NULL_DEVICE:
         return True
     if os.path.normpath(folder / path).startswith(_PROCESS_PATHS):  # different files for us and for the command
         return False
     try:
         real = (folder / path).resolve()
-        if real.is_dir():
-            return real.is_relative_to(root) and not file_only
+        if not any(real.is_relative_to(root) for root in roots):
+            return False
         # Reading a pipe would block forever.
-        return real.is_relative_to(root) and (real.is_file() or not real.exists())
+        return not file_only if real.is_dir() else real.is_file() or not real.exists()
     except (OSError, ValueError, RuntimeError):  # a name that is too long, or a loop of links
         return False

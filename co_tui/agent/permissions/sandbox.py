@@ -2,13 +2,17 @@
 
 import asyncio
 import contextlib
+import os
 import re
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from co_tui.agent.permissions.git_guard import safe_path
 from co_tui.agent.permissions.obeyed import NAMES
-from co_tui.paths import Paths
+from co_tui.folders import Folders
+from co_tui.paths import Paths, is_inside
 from co_tui.record import Record
 from co_tui.settings.rules import SANDBOX_OFF, SANDBOX_WITH_NETWORK
 
@@ -35,6 +39,7 @@ _SMALLEST: Final = ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--cap-d
 _NO_NETWORK: Final = ("--unshare-net",)
 HIDE_PROCESSES: Final = "--unshare-pid"
 ENDS_WITH_PARENT: Final = "--die-with-parent"
+NO_MOUNTS: Final[Mapping[Path, Sequence[str]]] = {}
 _working: set[tuple[str, str]] = set()
 """Sandboxes known to work, by program and kind. Failures are not cached: the user may have fixed them."""
 _tried: dict[tuple[str, str], bool] = {}
@@ -49,6 +54,13 @@ class Sandbox(Record):
     """The user's home folder, in which known keys are hidden."""
     paths: Paths
     """co-tui's own folders, which commands must not see."""
+    folders: Folders | None = None
+    """Those of the session; None if there is only one."""
+
+    @property
+    def added(self) -> tuple[Path, ...]:
+        """Real paths of further folders in which commands may write."""
+        return self.folders.added if self.folders is not None else ()
 
     def __bool__(self) -> bool:
         return self.kind != SANDBOX_OFF
@@ -62,16 +74,22 @@ class Sandbox(Record):
         """Where files that commands created under protected names are moved; commands cannot reach it."""
         return self.paths.state / "set-aside"
 
-    def arguments(self, writable: Path) -> tuple[str, ...]:
-        """Further bubblewrap arguments: hide keys and our own folders, allow writing to `writable` if it exists."""
+    def arguments(self, writable: Path, mounts: Mapping[Path, Sequence[str]] = NO_MOUNTS) -> tuple[str, ...]:
+        """Further bubblewrap arguments: hide keys and our own folders, allow writing to `writable` if it exists.
+
+        `mounts` are those of each added folder.
+        """
         ours = (self.paths.data, self.paths.config, self.paths.state)
         folder = self.folder.resolve()
         paths = (*(self.home / name for name in HIDDEN_IN_HOME), *ours)
         hidden = [each for path in paths for each in _mask(path, folder)]
+        before, after = list[str](), list[str]()
+        for added, own in mounts.items():
+            (after if any(is_inside(added, path.resolve()) for path in paths) else before).extend(own)
         skills = ("--ro-bind-try", str(self.paths.skills), str(self.paths.skills))
         kept = ("--bind-try", str(writable), str(writable))
         # Tools cannot write to their cache in the user's home.
-        return (*hidden, *skills, *kept, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
+        return (*before, *hidden, *after, *skills, *kept, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
 
 
 def _mask(path: Path, folder: Path) -> tuple[str, ...]:
@@ -102,17 +120,20 @@ def sandbox_text(kind: str) -> str:
     return f"sandboxed: writes only in this folder, {network}, known keys hidden"
 
 
-async def sandbox_problem(kind: str) -> str:
-    """A sentence on why the sandbox cannot be started here; empty when it can, or is off."""
-    failure = await sandbox_failure(kind)
+async def sandbox_problem(kind: str, *folders: Path) -> str:
+    """A sentence on why the sandbox cannot be started here; empty when it can, or is off. See `sandbox_failure`."""
+    failure = await sandbox_failure(kind, *folders)
     return unusable_sandbox_text(kind, failure) if failure else ""
 
 
-async def sandbox_failure(kind: str) -> str:
-    """Why the sandbox cannot be started, in a few words; empty when it can."""
+async def sandbox_failure(kind: str, *folders: Path) -> str:
+    """Why the sandbox cannot be started, in a few words; empty when it can.
+
+    No program in `folders` is tried: a sandboxed command may have put it there.
+    """
     if kind == SANDBOX_OFF:
         return ""
-    if (program := shutil.which("bwrap")) is None:
+    if (program := _bwrap(folders)) is None:
         return "bwrap is not installed"
     if (program, kind) in _working:
         return ""
@@ -123,12 +144,17 @@ async def sandbox_failure(kind: str) -> str:
     return failure
 
 
-async def can_hide_processes() -> bool:
-    """Whether a sandbox can hide other processes; inside a container it often cannot."""
-    key = (shutil.which("bwrap") or "", "processes")
+async def can_hide_processes(*folders: Path) -> bool:
+    """Whether a sandbox can hide other processes; inside a container it often cannot. No program in `folders` is
+    tried."""
+    key = (_bwrap(folders) or "", "processes")
     if key not in _tried:
         _tried[key] = bool(key[0]) and not await _start(key[0], HIDE_PROCESSES, "--proc", "/proc")
     return _tried[key]
+
+
+def _bwrap(folders: Sequence[Path]) -> str | None:
+    return shutil.which("bwrap", path=safe_path(os.pathsep.join(os.get_exec_path()), *folders))
 
 
 async def _start(program: str, *arguments: str) -> str:

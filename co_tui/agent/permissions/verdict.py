@@ -82,6 +82,21 @@ class Rules(NamedTuple):
     """Resolved."""
     own: Sequence[Path] = ()
     """co-tui's own folders, resolved."""
+    added: Sequence[Path] = ()
+    """Further folders to work in, resolved."""
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """All folders to work in."""
+        return (self.folder, *self.added)
+
+    def root_of(self, path: Path) -> Path:
+        """The folder that a resolved path is in; the first one for a path elsewhere."""
+        return next((each for each in self.added if path.is_relative_to(each)), self.folder)
+
+    def holds(self, path: Path) -> bool:
+        """Whether a resolved path is in one of the folders."""
+        return path.is_relative_to(self.root_of(path))
 
     def protected(self, path: Path, *, written: bool = False) -> str | None:
         """The protected name of a path: one that can make programs run, or change co-tui itself. `written`: the path is
@@ -93,14 +108,14 @@ class Rules(NamedTuple):
         if not written and holds_obeyed(path):
             return path.name
         try:
-            return obeyed_name(path, self.folder, self.home, written=written)
+            return obeyed_name(path, self.folder, self.home, written=written, others=self.added)
         except (OSError, ValueError, RuntimeError):  # not a path, but a much longer text
             return None
 
     def names_option(self, path: str, folder: Path | None = None) -> bool:
         """Whether writing a path creates a name that begins with `-`."""
         real = self.resolve(path, folder)
-        named = Path(os.path.normpath(self._start(path, folder)))
+        named = Path(os.path.normpath(self.start(path, folder)))
         above = (each for start in (named, real) if start is not None for each in (start, *start.parents))
         return any(each.name.startswith("-") and not os.path.lexists(each) for each in above)
 
@@ -113,13 +128,20 @@ class Rules(NamedTuple):
 
     def about(self, effect: Effect, tool: str, path: Path) -> RuleInForce | None:
         """The first rule that covers a resolved path."""
-        return next((each for each in self.of(effect, tool) if each.covers(path, self.folder, self.home)), None)
+        return next((each for each in self.of(effect, tool) if self.covers(each, path)), None)
+
+    def covers(self, rule: RuleInForce, path: Path) -> bool:
+        """Whether a rule covers a resolved path. In an added folder, a path that a rule allows is one of the first."""
+        if rule.covers(path, self.folder, self.home):
+            return True
+        is_about_first = rule.effect == "allow" and "/" in rule.rule.pattern.rstrip("/")
+        return not is_about_first and rule.covers(path, self.root_of(path), self.home)
 
     def limits(self, effect: Effect, tool: str, path: str, folder: Path | None = None) -> RuleInForce | None:
         """The first deny or ask rule that covers a path, as written or with all links resolved."""
         if not self.of(effect, tool) or (real := self.resolve(path, folder)) is None:
             return None
-        written = Path(os.path.normpath(self._start(path, folder)))
+        written = Path(os.path.normpath(self.start(path, folder)))
         return self.about(effect, tool, real) or self.about(effect, tool, written)
 
     def reads_outside(self, path: Path) -> bool:
@@ -131,18 +153,21 @@ class Rules(NamedTuple):
     def resolve(self, path: str, folder: Path | None = None) -> Path | None:
         """The path with all links resolved; None when that fails."""
         try:
-            return self._start(path, folder).resolve()
+            return self.start(path, folder).resolve()
         except (OSError, ValueError, RuntimeError):
             return None
 
-    def _start(self, path: str, folder: Path | None) -> Path:
+    def start(self, path: str, folder: Path | None = None) -> Path:
+        """The path as it is meant, nothing resolved."""
         return self.home / path[2:] if path.startswith("~/") else (folder or self.folder) / path
 
     def edit_rule(self, path: Path) -> Rule | None:
         """A rule for edits in the folder of a resolved path inside ours; None when it cannot be expressed."""
-        above = str(path.relative_to(self.folder).parent)
-        rule = Rule(EDIT, "./*" if above == "." else f"{above}/**")
-        plain = not re.search(r"[*?~\[\]()]|^/|^\s|\s$|\n", above)
+        root = self.root_of(path)
+        above = str(path.relative_to(root).parent)
+        start = "" if root == self.folder else f"/{root}/"
+        rule = Rule(EDIT, f"{start or './'}*" if above == "." else f"{start}{above}/**")
+        plain = not re.search(r"[*?~\[\]()]|^/|^\s|\s$|\n", above) and not re.search(r"[*?~\[\]()\n]|\s$", start)
         return rule if plain and len(above) < LONGEST_RULE_CHARS // 2 else None
 
 

@@ -34,6 +34,7 @@ Fact: TypeAlias = (
     | life.ModelChange
     | life.PolicyChange
     | life.ModeChange
+    | life.FoldersChanged
     | life.QueueChanged
     | life.PromptReturned
     | conversation.Message

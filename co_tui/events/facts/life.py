@@ -1,5 +1,6 @@
-"""The life of a session: start, end, and changes of model, policy and mode."""
+"""The life of a session: start, end, and changes of model, policy, mode and folders."""
 
+from collections.abc import Callable
 from typing import Final
 
 from co_tui.events.facts.base import NOTHING, Announced, Json, Logged
@@ -207,6 +208,28 @@ class ModeChange(Logged):
 
     def export_entry(self) -> ExportEntry:
         return ExportEntry(f"Mode changed{f' to {long(mode_name(self.to))}' if self.to else ''}")
+
+
+class FoldersChanged(Logged):
+    """Folders were added to the one the session works in, or removed again."""
+
+    TYPE = "session.folders_changed"
+    ENTRY = EntryStyle("⇄", EntryKind.CHANGE)
+    added: tuple[str, ...] = ()
+    """Real paths; empty in a log from elsewhere: they do not count here."""
+    removed: tuple[str, ...] = ()
+    mark: str = ""
+    """See `MARK`."""
+
+    def timeline_text(self) -> str:
+        return short("; ".join(self._done("folder", short))) or "folder added"
+
+    def export_entry(self) -> ExportEntry:
+        return ExportEntry("; ".join(self._done("Folder", long)) or "Folder added")
+
+    def _done(self, what: str, shown: Callable[[str], str]) -> list[str]:
+        each = (("added", self.added), ("removed", self.removed))
+        return [f"{what} {done}: {shown(', '.join(paths))}" for done, paths in each if paths]
 
 
 class QueueChanged(Announced):

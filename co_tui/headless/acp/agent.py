@@ -23,6 +23,7 @@ from acp.schema import (
     PromptCapabilities,
     PromptResponse,
     ResumeSessionResponse,
+    SessionAdditionalDirectoriesCapabilities,
     SessionCapabilities,
     SessionCloseCapabilities,
     SessionDeleteCapabilities,
@@ -60,6 +61,9 @@ from co_tui.store.store_errors import SessionNotFound, StoreError
 PAGE: Final = 50
 INVALID, NOT_FOUND, AUTH, INTERNAL = -32602, -32002, -32000, -32603
 GivenServer = HttpMcpServer | SseMcpServer | McpServerStdio
+Servers = Sequence[GivenServer] | None
+Further = Sequence[str] | None
+"""Folders to work in besides the session's own."""
 Response = TypeVar("Response", NewSessionResponse, LoadSessionResponse, ResumeSessionResponse, ForkSessionResponse)
 
 
@@ -96,6 +100,7 @@ class Agent:
                     fork=SessionForkCapabilities(),
                     close=SessionCloseCapabilities(),
                     delete=SessionDeleteCapabilities(),
+                    additional_directories=SessionAdditionalDirectoriesCapabilities(),
                 ),
             ),
             auth_methods=[self._login_method()],
@@ -112,25 +117,25 @@ class Agent:
         """Keys are read again for every session; nothing is kept here."""
 
     async def new_session(
-        self, cwd: str, mcp_servers: Sequence[GivenServer] | None = None, **_: Any
+        self, cwd: str, mcp_servers: Servers = None, additional_directories: Further = None, **_: Any
     ) -> NewSessionResponse:
-        opened = await self._opened("", cwd, mcp_servers)
+        opened = await self._opened("", cwd, mcp_servers, additional_directories)
         return self._described(opened, NewSessionResponse(session_id=opened.session.id))
 
     async def load_session(
-        self, cwd: str, session_id: str, mcp_servers: Sequence[GivenServer] | None = None, **_: Any
+        self, cwd: str, session_id: str, mcp_servers: Servers = None, additional_directories: Further = None, **_: Any
     ) -> LoadSessionResponse:
-        opened = await self._opened(session_id, cwd, mcp_servers, replay=True)
+        opened = await self._opened(session_id, cwd, mcp_servers, additional_directories, replay=True)
         return self._described(opened, LoadSessionResponse())
 
     async def resume_session(
-        self, session_id: str, cwd: str, mcp_servers: Sequence[GivenServer] | None = None, **_: Any
+        self, session_id: str, cwd: str, mcp_servers: Servers = None, additional_directories: Further = None, **_: Any
     ) -> ResumeSessionResponse:
-        opened = await self._opened(session_id, cwd, mcp_servers)
+        opened = await self._opened(session_id, cwd, mcp_servers, additional_directories)
         return self._described(opened, ResumeSessionResponse())
 
     async def fork_session(
-        self, session_id: str, cwd: str, mcp_servers: Sequence[GivenServer] | None = None, **_: Any
+        self, session_id: str, cwd: str, mcp_servers: Servers = None, additional_directories: Further = None, **_: Any
     ) -> ForkSessionResponse:
         try:
             if (source := self._open.get(session_id)) is not None:
@@ -142,7 +147,7 @@ class Agent:
                 fork = await fork_stored(environment_of(opening, servers), session_id)
         except StoreError as error:
             raise _refusal(error) from None
-        opened = await self._opened(fork, cwd, mcp_servers)
+        opened = await self._opened(fork, cwd, mcp_servers, additional_directories)
         return self._described(opened, ForkSessionResponse(session_id=fork))
 
     def _described(self, opened: OpenSession, response: Response) -> Response:
@@ -236,12 +241,12 @@ class Agent:
         return opened
 
     async def _opened(
-        self, session_id: str, cwd: str, mcp_servers: Sequence[GivenServer] | None, *, replay: bool = False
+        self, session_id: str, cwd: str, mcp_servers: Servers, further: Further, *, replay: bool = False
     ) -> OpenSession:
         if session_id in self._open:
             await self.close_session(session_id)
         try:
-            opening = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers)
+            opening = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers, further)
             opened = await OpenSession.open(opening, self._editor)
         except (StoreError, ModelUnusable) as error:
             raise _refusal(error) from None
@@ -251,17 +256,22 @@ class Agent:
         opened.offer_commands()
         return opened
 
-    def _opening(self, session_id: str, cwd: str, mcp_servers: Sequence[GivenServer] | None) -> SessionOpening:
+    def _opening(self, session_id: str, cwd: str, mcp_servers: Servers, further: Further = None) -> SessionOpening:
         folder = Path(cwd)
         if not folder.is_absolute() or not folder.is_dir():
             raise RequestError(INVALID, f"{cwd} is not a folder with an absolute path.")
+        for each in further or ():
+            if not Path(each).is_absolute():
+                raise RequestError(INVALID, f"{each} is not an absolute path.")
         own = {}
         if session_id:
             own = {"policy": stored_row(session_id, self._context).policy}
         loaded = self._loaded(folder, **own)
         servers = {**loaded.settings.mcp_servers, **{each.name: _server(each) for each in mcp_servers or ()}}
         settings = loaded.settings.but(mcp_servers=servers)
-        context = self._context._replace(loaded=loaded.but(settings=settings))
+        workplace = self._context.workplace.in_folder(folder)
+        workplace.add_dirs = (*workplace.add_dirs, *(further or ()))
+        context = self._context._replace(loaded=loaded.but(settings=settings), workplace=workplace)
         model = loaded.overriding_model
         return SessionOpening(context, self._environ, folder, session_id, model, works_in_folder=True)
 

@@ -63,6 +63,7 @@ from co_tui.session.state.session_state import Entry, SessionState, seq_of
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import CommandFiles, commands_in_force
 from co_tui.settings.rules import offered_modes
+from co_tui.settings.trust_texts import waiting_instructions_text
 from co_tui.store.store_errors import StoreError
 
 AUTH_KINDS = frozenset(("authentication",))
@@ -136,13 +137,17 @@ class OpenSession:
             await self._editor.update(self.session.id, update)
 
     def offer_commands(self) -> None:
-        """Tell the editor which commands there are, once it knows the session: after what runs now has answered."""
+        """Tell the editor which commands there are, and what is not used of further folders, once it knows the session:
+        after what runs now has answered."""
         self._offering = asyncio.create_task(self._offer_commands())
 
     async def _offer_commands(self) -> None:
         paths = self._opening.context.paths
         files = await asyncio.to_thread(commands_in_force, paths, self.folder, self.session.settings)
+        waiting = map(waiting_instructions_text, await asyncio.to_thread(self.session.folders.untrusted))
         with contextlib.suppress(ConnectionError):
+            for sentence in (*self.session.folders.problems, *waiting):
+                await self._say(sentence)
             await self._editor.update(self.session.id, commands_update(files))
 
     async def prompt(self, prompt: Prompt) -> PromptResponse:

@@ -1,12 +1,13 @@
 """`co-tui diff`: what a session changed in its folder."""
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from co_tui.headless.output import DONE, FAILED, CommandContext, os_error_sentence, put, put_json, say
 from co_tui.inert import inert, one_line
-from co_tui.session.snapshots.file_diffs import FileChange, SessionChanges, stored_changes
+from co_tui.session.snapshots.file_diffs import FileChange, SessionChanges
 from co_tui.session.snapshots.objects import SnapshotsUnusable
+from co_tui.session.snapshots.several_folders import folders_of_log, stored_changes
+from co_tui.session.state.derive import replay
 from co_tui.session.workplace.host.address import recorded_address, resume_hint
 
 
@@ -16,7 +17,9 @@ def diff(context: CommandContext, session_id: str, cwd: str, environ: Mapping[st
         say(resume_hint(address, session_id))
         return FAILED
     try:
-        changes = stored_changes(context.paths, session_id, Path(cwd), environ)
+        with context.store.reading() as reading:
+            added = replay(reading.events(session_id)).folders
+        changes = stored_changes(context.paths, session_id, folders_of_log(cwd, added), environ)
     except SnapshotsUnusable as unusable:
         say(str(unusable))
         return FAILED

@@ -17,8 +17,9 @@ MOST_FILES: Final = 20
 class CreatedFiles:
     """Moves back what the user wants to keep. Until then it is where it has no effect."""
 
-    def __init__(self, questions: Questions) -> None:
-        self._questions = questions
+    def __init__(self, questions: Questions, folder: Path) -> None:
+        """`folder` is the one that relative paths start in."""
+        self._questions, self._folder = questions, Path(os.path.realpath(folder))
 
     async def ask(self, created: CreatedProtected) -> CreatedProtected | None:
         """Returns what stays moved away."""
@@ -28,11 +29,12 @@ class CreatedFiles:
     async def _kept(self, folder: Path, file: SetAside) -> bool:
         if file.kept is None or file.restored:
             return False
+        name = file.name if folder == self._folder else str(folder / file.name)
         question = ApprovalQuestion(
             tool="write_file",
-            arguments={"path": file.name},
-            what=await asyncio.to_thread(_shown, file.name, file.kept),
-            new=(file.name,),
+            arguments={"path": name},
+            what=await asyncio.to_thread(_shown, name, file.kept),
+            new=(name,),
             reason=REASON,
         )
         answer = await self._questions.approve(question)

@@ -1,5 +1,6 @@
 """Switch which calls run without asking (T3b)."""
 
+from pathlib import Path
 from typing import Final
 
 from co_tui.agent.permissions.sandbox import sandbox_failure
@@ -22,7 +23,8 @@ async def switch_mode(recorder: Recorder, mode: str, *, at_home: bool) -> None:
         raise ModeRefused(NOT_AT_HOME.format(mode))
     if mode == recorder.state.mode:
         return
-    if mode == AUTO and (failure := await sandbox_failure(SANDBOX)):
+    folders = map(Path, (recorder.state.cwd, *recorder.state.folders))
+    if mode == AUTO and (failure := await sandbox_failure(SANDBOX, *folders)):
         raise ModeRefused(NO_SANDBOX.format(failure))
     await recorder.record(ModeChange(from_=recorder.state.mode, to=mode))
 

@@ -116,8 +116,9 @@ class Permissions:
     @property
     def _written(self) -> Sequence[RuleInForce]:
         """The rules of the settings; in a folder that holds the user's keys, such as their home, also one of ours."""
-        folder = self._judge.folder.resolve()
-        found = [file.resolve() for file in self._secret_files if file.exists() and is_inside(file, folder)]
+        folders = (self._judge.folder.resolve(), *self._judge.added)
+        files = [file for file in self._secret_files if file.exists()]
+        found = [file.resolve() for file in files if any(is_inside(file, folder) for folder in folders)]
         return [*self._of_settings, *(RuleInForce("deny", Rule(READ, f"/{file}"), CO_TUI) for file in found)]
 
     @property

@@ -12,7 +12,7 @@ from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots.file_restores import Consent, FileRestores, Restored, RestoreRefused
 from co_tui.session.snapshots.session_files import SessionFiles
-from co_tui.session.snapshots.session_snapshots import local_snapshots
+from co_tui.session.snapshots.several_folders import folders_of_log, local_snapshots
 from co_tui.session.snapshots.storage import cut_off_restores
 from co_tui.session.state.derive import replay
 from co_tui.session.state.history_edits import beginning_of
@@ -54,7 +54,7 @@ async def rewind_stored(
         if files and (address := recorded_address(state.cwd)) is not None:
             raise RestoreRefused(resume_hint(address, session_id))
         recorder = Recorder(session_id, writing, state)
-        restores = _restores(recorder, paths, Path(state.cwd), environ)
+        restores = _restores(recorder, paths, state.cwd, environ)
         note = await restores.recover()
         seq, restored = recorder.state.seq, None
         facts: tuple[Rewind, ...] = ()
@@ -96,13 +96,14 @@ async def _completed(store: Store, paths: Paths, environ: Mapping[str, str], fol
             if not state.started:
                 return ""
             recorder = Recorder(session_id, store.writing(), state)
-            return await _restores(recorder, paths, folder, environ).recover()
+            return await _restores(recorder, paths, str(folder), environ).recover()
     except StoreError:  # it is open elsewhere, or deleted
         return ""
 
 
-def _restores(recorder: Recorder, paths: Paths, folder: Path, environ: Mapping[str, str]) -> FileRestores:
-    return FileRestores(SessionFiles(recorder, local_snapshots(paths, recorder.session_id, folder, environ)))
+def _restores(recorder: Recorder, paths: Paths, folder: str, environ: Mapping[str, str]) -> FileRestores:
+    folders = folders_of_log(folder, recorder.state.folders)
+    return FileRestores(SessionFiles(recorder, local_snapshots(paths, recorder.session_id, folders, environ)))
 
 
 def _stored_state(store: Store, session_id: str, upto: int | None = None) -> SessionState:

@@ -11,6 +11,8 @@ from co_tui.session.launch import Launch
 from co_tui.settings import Loaded
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from co_tui.agent.mcp.servers import ServerReport
     from co_tui.session.session import Session
     from co_tui.session.snapshots.file_diffs import SessionChanges
@@ -116,6 +118,13 @@ class CommandHost(Protocol):
 
     async def switch_mode(self, mode: str) -> None:
         """Raises `CommandFailed`."""
+
+    @property
+    def starts_sessions(self) -> bool:
+        """Whether sessions follow that begin as it is chosen now."""
+
+    async def folders_changed(self, added: "Path | None") -> None:
+        """A folder was added or removed. Ask, or say, whether the instructions of the added one count."""
 
     async def choose_model(self, name: str, *, compact: bool) -> None:
         """Use a model for the session, or for the next one. Raises as `RuntimeSwitcher.switch_model`."""

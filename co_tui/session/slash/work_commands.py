@@ -60,6 +60,35 @@ def _mode_list(present: str) -> str:
     )
 
 
+@command("add-dir")
+async def add_dir(host: CommandHost, words: str) -> None:
+    from co_tui.folders import FolderRefused
+    from co_tui.session.workplace.added_folders import AddedFolders, NextFolders, folder_lines
+
+    workplace = host.launch.workplace
+    session = host.opened() if words and host.session_id else host.session
+    folders: AddedFolders | NextFolders
+    folders = session.folders if session is not None else NextFolders(workplace, host.launch.paths)
+    if not words:
+        added = map(str, folders.now) if session is not None or not host.session_id else host.state.folders
+        host.answer(folder_lines(workplace.text, [*added]))
+        return
+    if session is None and not host.starts_sessions:
+        raise WrongArguments("Folders are for one run. Add --add-dir PATH to the run with your prompt.")
+    is_removal = words.split(maxsplit=1)[0] == "--remove"
+    written = words.removeprefix("--remove").strip() if is_removal else words
+    if not (written := written.strip("'\"")):
+        raise WrongArguments("Name the folder: /add-dir --remove PATH")
+    try:
+        folder = await (folders.remove(written) if is_removal else folders.add(written))
+    except FolderRefused as refused:
+        raise CommandFailed(str(refused)) from None
+    if is_removal:
+        workplace.add_dirs = tuple(each for each in workplace.add_dirs if each != str(folder))
+    host.say(f"{'Removed' if is_removal else 'Added'} {one_line(str(folder), 200)}.")
+    await host.folders_changed(None if is_removal else folder)
+
+
 @command("review")
 async def review(host: CommandHost, focus: str) -> None:
     from co_tui.session.review import branch_review

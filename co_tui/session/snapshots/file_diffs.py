@@ -1,6 +1,5 @@
 """What a session changed in its folder, by file."""
 
-import os
 import stat
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -8,10 +7,9 @@ from typing import Final, NamedTuple
 
 from co_tui.events.file_diff import FileDiff, header, read_diff
 from co_tui.events.storable import storable_text
-from co_tui.paths import Paths
 from co_tui.session.snapshots.entries import PERMISSIONS, FileEntry, shown_path
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots
-from co_tui.session.snapshots.journal import Journal, Line, folder_name
+from co_tui.session.snapshots.journal import Line
 from co_tui.session.snapshots.open_folder import OpenFolder
 from co_tui.session.snapshots.touched import touched_by
 from co_tui.session.tools.folder.diff_text import diff_text
@@ -50,8 +48,11 @@ class SessionChanges(NamedTuple):
     left_out: int = 0
 
 
-def session_changes(snapshots: FolderSnapshots, lines: Iterable[Line], folder: Path) -> SessionChanges:
-    """The changes of a session, against the folder as it is now. Slow: call it in a thread.
+def session_changes(
+    snapshots: FolderSnapshots, lines: Iterable[Line], folder: Path, shown_in: str = ""
+) -> SessionChanges:
+    """The changes of a session, against the folder as it is now; `shown_in` is put before each path. Slow: call it in a
+    thread.
 
     Raises `SnapshotsUnusable` and OSError.
     """
@@ -62,7 +63,7 @@ def session_changes(snapshots: FolderSnapshots, lines: Iterable[Line], folder: P
     shown = paths[:MOST_FILES]
     kept = [was for path in shown if (was := first[path]) is not None]
     contents = dict(zip((each.oid for each in kept), snapshots.contents(kept), strict=True))
-    files = [_change(path, first[path], contents, now[path]) for path in shown]
+    files = [_change(f"{shown_in}{path}", first[path], contents, now[path]) for path in shown]
     return SessionChanges(files, len(paths) - len(shown))
 
 
@@ -87,12 +88,3 @@ def _without_lines(path: str, was: FileEntry | None, is_: FileEntry | None) -> s
     if stat.S_IFMT(was.mode) != stat.S_IFMT(is_.mode):
         return "became a link" if is_.is_link else "became a file"
     return f"permissions {was.mode & PERMISSIONS:o} become {is_.mode & PERMISSIONS:o}"
-
-
-def stored_changes(paths: Paths, session_id: str, folder: Path, environ: Mapping[str, str]) -> SessionChanges:
-    """The same for a stored session, which may be open elsewhere."""
-    kept_in = paths.snapshots(session_id) / folder_name(folder)
-    lines = Journal(kept_in).lines
-    if not lines:
-        return SessionChanges()
-    return session_changes(FolderSnapshots(kept_in, folder, environ.get("PATH", os.defpath), ()), lines, folder)

@@ -25,7 +25,7 @@ from co_tui.session.snapshots.restore import (
     write_intent,
 )
 from co_tui.session.snapshots.session_files import SessionFiles, logged_paths
-from co_tui.session.snapshots.touched import lines_elsewhere, touched_by, touched_by_restore
+from co_tui.session.snapshots.touched import touched_by, touched_by_restore
 from co_tui.session.state.history_edits import beginning_of
 
 NOT_KEPT: Final = "This session keeps no snapshots, so its files cannot be restored."
@@ -144,7 +144,7 @@ class FileRestores:
                 target = await asyncio.to_thread(files.snapshots.read, lines[0].before or lines[0].snapshot)
             except (NotCovered, SnapshotsUnusable, OSError) as error:
                 raise RestoreRefused(f"Files cannot be restored: {_why(error)}.") from error
-        elsewhere = await asyncio.to_thread(lines_elsewhere, files.kept_in, lines)
+        elsewhere = await asyncio.to_thread(files.snapshots.elsewhere, lines)
         if undoes:
             touched = touched_by_restore(lines[0], lines[1:], elsewhere)
             return plan_restore(touched, target, taken.snapshot, turn=turn, undoes=undoes)

@@ -58,6 +58,8 @@ class Taken(NamedTuple):
     snapshot: Snapshot
     before: Snapshot
     changed: Sequence[str] = ()
+    problems: tuple[str, ...] = ()
+    """Sentences about folders that cannot be covered."""
 
 
 class FolderSnapshots:

@@ -26,6 +26,7 @@ RETRY_S: Final = 300.0
 """After a failure, looking through a large folder around every call would only take time."""
 TROUBLE: Final = "snapshots"
 """The kind of error that says files are not covered."""
+TROUBLE_ADDED: Final = "snapshots of an added folder"
 
 
 class SessionFiles:
@@ -120,6 +121,10 @@ class SessionFiles:
         unfinished = self.journal.unfinished if self.snapshots.last is None else None
         taken = await asyncio.to_thread(self.snapshots.take, self.journal.latest)
         before, changed = taken.before, taken.changed
+        for problem in taken.problems:
+            trouble = SessionError(what=problem, kind=TROUBLE_ADDED, outcome="/rewind cannot restore files")
+            if all(event.fact != trouble for event in self.recorder.state.timeline):
+                await self.recorder.record(trouble)
         if self._changing or unfinished is not None:
             turn = unfinished.turn if unfinished is not None else self.recorder.state.turn
             was = tuple(before.entries.get(path) for path in changed)

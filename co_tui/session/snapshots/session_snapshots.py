@@ -12,6 +12,7 @@ from co_tui.session.snapshots.file_diffs import SessionChanges, session_changes
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots, Taken
 from co_tui.session.snapshots.journal import Line, folder_name
 from co_tui.session.snapshots.restore import Wanted, carry_out, remove_parts
+from co_tui.session.snapshots.touched import lines_elsewhere
 
 
 class SessionSnapshots(ABC):
@@ -39,6 +40,10 @@ class SessionSnapshots(ABC):
     def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
         """Bring these paths back, as far as they are as in the current snapshot; returns those that are not."""
 
+    def elsewhere(self, lines: Sequence[Line]) -> list[Line]:
+        """What other sessions wrote about the same files since the first of these lines."""
+        return lines_elsewhere(self.kept_in, lines)
+
     @abstractmethod
     def commits(self, spans: Sequence[Span]) -> tuple[str, ...]:
         """The commits that calls made in these spans."""
@@ -55,8 +60,14 @@ class LocalSnapshots(FolderSnapshots, SessionSnapshots):
         super().__init__(kept_in, folder, environ.get("PATH", os.defpath), own)
         self.kept_in, self._environ = kept_in, environ
 
-    def changes(self, lines: Sequence[Line]) -> SessionChanges:
-        return session_changes(self, lines, self._folder)
+    def use_path(self, path: str) -> None:
+        """Look for programs only there."""
+        if path != self._path:
+            self._path, self._objects, self._environ = path, None, {**self._environ, "PATH": path}
+
+    def changes(self, lines: Sequence[Line], shown_in: str = "") -> SessionChanges:
+        """`shown_in` is put before each path."""
+        return session_changes(self, lines, self._folder, shown_in)
 
     def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
         return carry_out(self, self._folder, wanted, part_name)
@@ -71,9 +82,3 @@ class LocalSnapshots(FolderSnapshots, SessionSnapshots):
 def kept_snapshots(paths: Paths, session_id: str, folder: Path) -> Path:
     """Where the snapshots of a session's folder are kept."""
     return paths.snapshots(session_id) / folder_name(folder)
-
-
-def local_snapshots(paths: Paths, session_id: str, folder: Path, environ: Mapping[str, str]) -> LocalSnapshots:
-    """Those of a session's folder on this machine."""
-    own = (paths.data, paths.config, paths.state)
-    return LocalSnapshots(kept_snapshots(paths, session_id, folder), folder, environ, own)

@@ -83,7 +83,8 @@ def carry_snapshots(source: Path, target: Path, upto: int) -> None:
         for name in _CONTENTS:
             if (folder / name).is_dir():
                 shutil.copytree(folder / name, copy / name, copy_function=_link)
-        Journal(folder).copy_to(copy, upto)
+        if (folder / JOURNAL_FILE).exists():  # an added folder has none of its own
+            Journal(folder).copy_to(copy, upto)
 
 
 def _link(source: str, target: str) -> None:

@@ -23,6 +23,7 @@ from co_tui.events import (
     Event,
     FilesChanged,
     FilesRestored,
+    FoldersChanged,
     MemoryReleased,
     Message,
     ModeChange,
@@ -123,6 +124,9 @@ def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a 
             return _happened(_unmeasured(state.but(policy=fact.to, held_out=NOTHING_HELD_OUT)), event)
         case ModeChange():
             return _happened(state.but(mode=fact.to or ASK), event)
+        case FoldersChanged():
+            others = (each for each in state.folders if each not in (*fact.removed, *fact.added))
+            return _happened(state.but(folders=(*others, *fact.added)), event)
         case CompactionStart():
             return _happened(state if fact.agent else state.but(compacting=event), event)
         case ApprovalRequested():
@@ -201,6 +205,7 @@ def _placed(state: SessionState, place: SessionOrigin) -> SessionState:
     moved = bool(place.cwd and state.cwd) and host_of(place.cwd) != host_of(state.cwd)
     return state.but(
         allowed=() if moved else state.allowed,  # what was allowed on one host is not on another
+        folders=() if moved else state.folders,
         model=place.model or state.model,
         policy=place.policy or state.policy,
         cwd=place.cwd or state.cwd,

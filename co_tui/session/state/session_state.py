@@ -133,6 +133,8 @@ class SessionState(Record):
     """The rules that answers allowed beyond a single call."""
     mode: str = ASK
     """Which calls run without asking."""
+    folders: tuple[str, ...] = ()
+    """Added to the one it works in."""
     board: BoardShown | None = None
     """The context board the session started with."""
     began_in: Surroundings | None = None

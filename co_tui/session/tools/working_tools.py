@@ -1,7 +1,9 @@
 """The tools for the working directory: decides which a session gets, and builds them from the harness's parts."""
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.images import sendable_type
 from co_tui.events.tool_calls import WEB_FETCH, WEB_SEARCH
+from co_tui.folders import Folders
 from co_tui.inert import inert
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Questions
@@ -47,6 +50,7 @@ from co_tui.settings.claude_code.instruction_files import InstructionFile
 from co_tui.settings.markdown.command_files import SKILL_FOLDERS
 from co_tui.settings.permission_rules import MCP
 from co_tui.settings.rules import SANDBOX, SANDBOX_OFF
+from co_tui.settings.trust_requests import INSTRUCTION_FILES, further_instructions
 
 SMALLEST_WINDOW_TOKENS: Final = 5_000
 """Below this, there are no tools: their results would leave no room to answer."""
@@ -60,7 +64,7 @@ TOOL_TOKENS: Final = {
 ROOMY_WINDOW_TOKENS: Final = 16_000
 """Below this, a call edits one file only."""
 MOST_READ_CHARS: Final = 50_000
-INSTRUCTION_FILES: Final = ("AGENTS.md", "CLAUDE.md")
+FURTHER_FOLDERS: Final = "The user added further folders, in which the tools work, too; give whole paths there:"
 _FILE_TOOLS: Final = (
     "read_file", "write_file", "edit_file", "list_directory", "search_files", "find_files", "create_directory",
 )  # fmt: skip
@@ -131,7 +135,7 @@ class WorkingTools:
     def _make_changes(self, seen: SeenFiles) -> FileChanges:
         """Previews changes."""
         files = FolderFiles(tools=_FILE_TOOLS, content_hashes=False)
-        files.makes = self._workplace.file_tools
+        files.makes, files.folders = self._workplace.file_tools, self._workplace.folders
         return FileChanges(files, self._workspace, seen)
 
     def _workspace(self) -> Workspace:
@@ -145,7 +149,7 @@ class WorkingTools:
         files.hides = self._hides
         files.outside = self._permissions.outside_reader
         files.seen = seen
-        files.makes = self._workplace.file_tools
+        files.makes, files.folders = self._workplace.file_tools, self._workplace.folders
         files.changes_several = self._window_tokens >= ROOMY_WINDOW_TOKENS
         return files
 
@@ -232,7 +236,7 @@ class WorkingTools:
     def _make_files(self) -> Sequence[AbstractCapability[Any]]:
         checks = self._settings.after_edit
         checking = [AfterEdit(checks, self._checking, lambda: self._permissions.state)] if checks else []
-        return [*checking, self._files]
+        return [*checking, self._files, FolderList(self._workplace.folders)]
 
     def _make_commands(self) -> Sequence[AbstractCapability[Any]]:
         return [LimitedShell(self._settings.command_timeout_s, self._workplace.commands, self._permissions)]
@@ -266,9 +270,17 @@ class WorkingTools:
         return [self._mcp.capability(servers, self._window_tokens), self._mcp.instructions(servers)]
 
     def _make_instructions(self) -> Sequence[AbstractCapability[Any]]:
-        texts, hides = self._workplace.texts(), self._hides
-        files = InstructionSources(texts, INSTRUCTION_FILES, self._instructions)
-        return [ProjectInstructions(files, hides), NestedInstructions(files, lambda: self._permissions.state, hides)]
+        sources = InstructionSources(self._workplace.texts(), INSTRUCTION_FILES, self._instructions)
+        hides, added = self._hides, self._added_sources
+        nested = NestedInstructions(sources, lambda: self._permissions.state, hides, added)
+        return [ProjectInstructions(sources, hides, added), nested]
+
+    def _added_sources(self) -> list[InstructionSources]:
+        """Those of the added folders that are trusted. Blocks."""
+        return [
+            InstructionSources(texts, INSTRUCTION_FILES, partial(further_instructions, Path(texts.folder)))
+            for texts in self._workplace.added_texts()
+        ]
 
 
 def tools_for_window(window_tokens: int, chosen: Sequence[str]) -> tuple[str, ...]:
@@ -296,6 +308,20 @@ class _ReadableFiles(FolderFiles):
         if isinstance(ctx.model, Model) and not ctx.model.profile.get("supports_image_input", True):
             return f"{header}An image, which this model does not take."
         return result if sendable_type(file.data) else f"{header}A damaged image."
+
+
+class FolderList(AbstractCapability[Any]):
+    """Names the folders that were added to the session, in every request."""
+
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
+
+    def get_instructions(self) -> Any:
+        async def instructions(_: RunContext[Any]) -> str | None:
+            added = await asyncio.to_thread(lambda: self._folders.added)
+            return f"{FURTHER_FOLDERS} {', '.join(map(str, added))}." if added else None
+
+        return instructions
 
 
 class ModelQuestions:

@@ -1,26 +1,42 @@
 """The files of a folder that a prompt can name, latest changed first."""
 
 import time
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from co_tui.folder_files import FolderWalk, modified_at
-from co_tui.paths import find_upwards
+from co_tui.paths import find_upwards, path_text
 
+MOST_LISTED: Final = 1_000
+"""Of a folder that a prompt attaches."""
 DATING_S: Final = 1.0
 MAX_DATED_FILES: Final = 20_000
 """Files whose modification time is read: for more it would take longer than listing them."""
 
 
 def find_files(cwd: Path) -> list[str]:
-    """Paths below the folder, latest changed first. Slow; bounded in time and number; does not raise.
+    """Files below the folder, latest changed first, then the folders, with `/` at the end. Slow; bounded in time and
+    number; does not raise.
 
     Hidden files are included in a repository, whose ignore files apply.
     """
     hidden = find_upwards(".git", cwd) is not None
-    found = [entry.path for entry in FolderWalk(cwd, hidden=hidden) if not entry.is_dir and hidden >= entry.is_hidden]
     # Names with control characters cannot be typed in the prompt.
-    return _latest_first(cwd, [path for path in found if path.isprintable()])
+    found = [each for each in FolderWalk(cwd, hidden=hidden) if hidden >= each.is_hidden and each.path.isprintable()]
+    files = _latest_first(cwd, [entry.path for entry in found if not entry.is_dir])
+    return [*files, *(f"{entry.path}/" for entry in found if entry.is_dir)]
+
+
+def folder_listing(folder: Path) -> str:
+    """What is in a folder, a line each, folders with `/` at the end; ignored and hidden files are left out. Slow;
+    bounded in time and number; does not raise."""
+    walk = FolderWalk(folder)
+    found = list(islice((entry for entry in walk if not entry.is_hidden), MOST_LISTED + 1))
+    lines = sorted(f"{entry.path}/" if entry.is_dir else entry.path for entry in found[:MOST_LISTED])
+    shown = [path_text(Path(line)).replace("\n", "\\n") + "/" * line.endswith("/") for line in lines]
+    more = "[... more is in it]" if len(found) > MOST_LISTED or walk.was_cut else ""
+    return "\n".join(filter(None, (*shown, more))) or "(empty)"
 
 
 def _latest_first(cwd: Path, paths: list[str]) -> list[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from co_tui.agent.permissions.judge import Judge
+from co_tui.folders import Folders
 from co_tui.paths import Paths
 from co_tui.session.approvals.questions import Questions
 from co_tui.session.recorder import Recorder
@@ -53,6 +54,8 @@ class SessionWorkplace(ABC):
 
     commands: RunningCommands
     """The model's running commands."""
+    folders: Folders
+    """The one it works in, and those its user added."""
     snapshots: SessionSnapshots
     """Takes snapshots of the folder, and brings files back."""
     folder_text: str
@@ -77,6 +80,10 @@ class SessionWorkplace(ABC):
     @abstractmethod
     def texts(self, own: Sequence[Path] = ()) -> Texts:
         """Its instruction files and skills; `own` are folders of the user's on this machine."""
+
+    def added_texts(self) -> Sequence[Texts]:
+        """The instruction files of added folders that the user trusts."""
+        return ()
 
     @abstractmethod
     async def start_command(self, command: str, on_output: Callable[[bytes], None]) -> UserProcess:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from co_tui.folders import Folders
 from co_tui.session.file_references import NamedFile, NamedFiles
 
 if TYPE_CHECKING:
@@ -19,6 +20,10 @@ class Workplace(ABC):
 
     folder: Path
     """A folder of this machine: the one to work in, or an empty one that takes the place of a host's."""
+    folders: Folders
+    """Those of the session opened last; before the first, what it will begin with."""
+    add_dirs: tuple[str, ...] = ()
+    """Folders that are added to each session opened here."""
 
     @property
     @abstractmethod
@@ -63,7 +68,7 @@ class Workplace(ABC):
 
     @abstractmethod
     def list_files(self) -> list[str]:
-        """Paths below the folder that a prompt can name, latest changed first. Slow; does not raise."""
+        """Paths in the folders that a prompt can name, latest changed first. Slow; does not raise."""
 
     @abstractmethod
     def named_files(self, text: str, servers: Collection[str] = ()) -> NamedFiles:
@@ -75,7 +80,7 @@ class Workplace(ABC):
 
     @abstractmethod
     def holds(self, file: NamedFile) -> bool:
-        """Whether a referenced file is in the folder."""
+        """Whether a referenced file is in one of the folders."""
 
     @abstractmethod
     def branch_changes(self, environ: Mapping[str, str], hides: "Sequence[RuleInForce]") -> "BranchChanges":

@@ -62,9 +62,17 @@ class _Reader:
             mode = mode_of(value[key]) if key == "defaultMode" and isinstance(value[key], str) else None
             if mode is not None:
                 self.settings["mode"] = mode
+            elif key == "additionalDirectories":
+                self._folders(value[key])
             else:
                 shown = f" = {quoted(value[key])}: there is no such mode" if key == "defaultMode" else ""
                 self.unused.append(f"{shown_key('permissions', key)}{shown}")
+
+    def _folders(self, value: object) -> None:
+        if not isinstance(value, list) or not all(isinstance(each, str) and each.strip() for each in value):
+            self.unused.append(f"{shown_key('permissions', 'additionalDirectories')}: it is not a list of folders")
+        elif value:
+            self.settings["add_dirs"] = value
 
     def _hooks(self, value: Mapping[object, object]) -> None:
         supported = supported_hooks(value)

@@ -1,7 +1,8 @@
 """The permission modes: their wording, and whether this machine can sandbox, which mode auto needs."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 from textual.content import Content
@@ -21,7 +22,9 @@ def mode_label(mode: str) -> Content:
 class SandboxCheck:
     """Tries to start a sandbox once, in the background, and keeps the result."""
 
-    def __init__(self) -> None:
+    def __init__(self, folders: Callable[[], Sequence[Path]] = lambda: ()) -> None:
+        """`folders` returns those to work in."""
+        self._folders = folders
         self._checking: asyncio.Task[str] | None = None
 
     def begin(self) -> None:
@@ -34,11 +37,11 @@ class SandboxCheck:
 
     def _started(self) -> "asyncio.Task[str]":
         if self._checking is None:
-            self._checking = start_awaited(_failure())
+            self._checking = start_awaited(_failure(self._folders()))
         return self._checking
 
 
-async def _failure() -> str:
+async def _failure(folders: Sequence[Path]) -> str:
     from co_tui.agent.permissions.sandbox import sandbox_failure
 
-    return await sandbox_failure(SANDBOX)
+    return await sandbox_failure(SANDBOX, *folders)

@@ -271,6 +271,7 @@ class ChatScreen(ChatRequests):
             where=where,
             unpushed=self._unpushed,
             folder="" if where else folder_name(self._launch.cwd),
+            added=tuple(map(folder_name, self._launch.workplace.folders.named)),
             speaker=state.speaker,
         )
         self.query_one(TitleLine).show(facts)

@@ -55,6 +55,8 @@ class TitleFacts(NamedTuple):
     """What is only on this machine as yet."""
     folder: str = ""
     """The name of the folder on this machine."""
+    added: tuple[str, ...] = ()
+    """The names of the folders that were added to it."""
     speaker: str = ""
     """The agent that answers; empty for the main agent."""
 
@@ -97,6 +99,10 @@ def folder_name(path: Path) -> str:
     return "~" if home_text(str(path)) == "~" else f"{path.name}/"
 
 
+def _added_text(added: tuple[str, ...]) -> str:
+    return f"+{len(added)} folder{'s' if len(added) > 1 else ''}" if added else ""
+
+
 def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     """The right side, longest form first; what affects permissions is always kept, and that something is only here."""
     model = short_name(facts.model)
@@ -107,17 +113,19 @@ def _right_forms(facts: TitleFacts) -> Iterator[list[Content]]:
     private, sandbox = "private" if facts.private else "", "sandboxed" if facts.sandboxed else ""
     effort = one_line(f"{facts.effort} effort" if facts.effort else "", 24)
     policy, branch = one_line(policy_label(facts.policy), 24), one_line(facts.branch, 24)
-    folder = one_line(facts.folder, 18)
+    folder, added = one_line(facts.folder, 18), _added_text(facts.added)
+    names = " ".join(f"+ {one_line(each, 18)}" for each in facts.added)
     without_provider = model_name(facts.model)
     host = facts.where.rpartition(":/")[0]
     unpushed = facts.unpushed
     for who, where, further in (
-        (model, facts.where, (unpushed, effort, policy, sandbox, folder, branch)),
-        (without_provider, facts.where, (unpushed, effort, policy, sandbox, folder, branch)),
-        (without_provider, host, (unpushed, effort, policy, sandbox, folder)),
-        (without_provider, host, (unpushed, effort, policy, sandbox)),
-        (without_provider, host, (unpushed, sandbox)),
-        (without_provider, host, (unpushed and NOT_PUSHED, sandbox)),
+        (model, facts.where, (unpushed, effort, policy, sandbox, f"{folder} {names}".strip(), branch)),
+        (model, facts.where, (unpushed, effort, policy, sandbox, f"{folder} {added}".strip(), branch)),
+        (without_provider, facts.where, (unpushed, effort, policy, sandbox, f"{folder} {added}".strip(), branch)),
+        (without_provider, host, (unpushed, effort, policy, sandbox, f"{folder} {added}".strip())),
+        (without_provider, host, (unpushed, effort, policy, sandbox, added)),
+        (without_provider, host, (unpushed, sandbox, added)),
+        (without_provider, host, (unpushed and NOT_PUSHED, sandbox, added)),
     ):
         parts = [
             waits,

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from textual.app import App
@@ -236,6 +237,15 @@ class CommandHost:
 
     async def switch_mode(self, mode: str) -> None:
         await self.sessions.modes.switch(mode)
+
+    starts_sessions = True
+
+    async def folders_changed(self, added: Path | None) -> None:
+        from co_tui.ui.control.trust_question import ask_about_added
+
+        self.view.show_launch(self.launch)
+        if added is not None:
+            await ask_about_added(self._app, self.view, self.sessions, [str(added)])
 
     async def choose_model(self, name: str, *, compact: bool) -> None:
         if self.session is not None:

@@ -41,7 +41,7 @@ class SessionController:
     """One session at a time. The host runs background work; the chat shows the results."""
 
     def __init__(self, host: App[Any], chat: ChatScreen, launch: Launch) -> None:
-        sandbox = SandboxCheck()
+        sandbox = SandboxCheck(lambda: (self.launch.cwd, *self.launch.workplace.folders.named))
         questions = DialogQuestions(host, chat, sandbox)
         self._host = host
         self.chat = chat

@@ -91,8 +91,8 @@ class Modes:
             trouble = str(unavailable)
         if trouble:
             self._chat.feed.note(trouble, "error")
-        if session.restore_note:
-            self._chat.feed.note(session.restore_note)
+        for note in filter(None, (session.restore_note, *session.folders.problems)):
+            self._chat.feed.note(note)
         await self._say_approvals(session)
         self.show()
 

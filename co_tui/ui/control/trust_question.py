@@ -1,12 +1,19 @@
 """Asks once whether to trust a folder's own settings, without blocking the conversation."""
 
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from textual.app import App
 
+from co_tui.folders import FolderRefused, folder_to_add
 from co_tui.inert import one_line
-from co_tui.settings.trust_texts import shown_files, unused_text, waiting_texts
+from co_tui.paths import Paths
+from co_tui.settings.trust_requests import added_folder_answer, added_folder_request
+from co_tui.settings.trust_texts import shown_files, unused_text, waiting_instructions_text, waiting_texts
 from co_tui.trust import Trust, TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
 from co_tui.ui.background import run_in_background
@@ -24,13 +31,39 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
         for sentence in waiting_texts(wish):
             chat.feed.note(sentence)
         return
+    _ask(app, chat, controller, wish)
 
+
+async def ask_about_added(
+    app: App[Any], chat: ChatScreen, controller: SessionController, folders: Sequence[str]
+) -> None:
+    """Ask the same about the instructions of folders that are added to a session; each folder once."""
+    paths, first = controller.launch.paths, controller.launch.workplace.folder
+    for folder in await asyncio.to_thread(_addable, folders, first, paths):
+        wish = await asyncio.to_thread(added_folder_request, folder)
+        answer = await asyncio.to_thread(added_folder_answer, Trust(paths.trust_file), folder)
+        if wish is not None and answer is None:
+            _ask(app, chat, controller, wish)
+        elif wish is not None and not answer:
+            chat.feed.note(waiting_instructions_text(wish))
+
+
+def _addable(folders: Sequence[str], first: Path, paths: Paths) -> list[Path]:
+    """The real paths of those that are not refused."""
+    found: list[Path] = []
+    for each in folders:
+        with suppress(FolderRefused):
+            found.append(folder_to_add(each, first, found, paths))
+    return found
+
+
+def _ask(app: App[Any], chat: ChatScreen, controller: SessionController, wish: TrustRequest) -> None:
     def answered(key: str) -> None:
         if key == "v":
             app.push_screen(FileScreen(wish))
             return
         chat.end_question(panel)
-        take = partial(_take_answer, chat, controller, wish, key == "t")
+        take = partial(_take_answer, app, chat, controller, wish, key == "t")
         run_in_background(app, "Trusting the folder", take, group="trust")
 
     has = "settings" if wish.by_file else wish.lists[0].replace("commands", "slash commands")
@@ -44,7 +77,9 @@ def ask_for_trust(app: App[Any], chat: ChatScreen, controller: SessionController
     chat.show_question(panel)
 
 
-async def _take_answer(chat: ChatScreen, controller: SessionController, wish: TrustRequest, trusted: bool) -> None:
+async def _take_answer(
+    app: App[Any], chat: ChatScreen, controller: SessionController, wish: TrustRequest, trusted: bool
+) -> None:
     """Remember the answer; trusted settings apply to new sessions."""
     launch = controller.launch
     try:
@@ -53,7 +88,11 @@ async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Tr
         chat.feed.note(f"Cannot save this answer: {error.strerror or error}.", "error")
         return
     if not trusted:
-        chat.feed.note("Not trusted. You can run `co-tui trust` later.")
+        where = f" {wish.folder}" if wish.is_added else ""
+        chat.feed.note(f"Not trusted. You can run `co-tui trust{where}` later.")
+        return
+    if wish.is_added:
+        chat.feed.note("Trusted. Its instructions count from the next prompt on.")
         return
     loaded = launch.reloaded()
     await controller.settings.renew(loaded)
@@ -62,6 +101,8 @@ async def _take_answer(chat: ChatScreen, controller: SessionController, wish: Tr
     chat.feed.note(_trusted_text(wish))
     if unused := unused_text(wish.files):
         chat.feed.note(unused)
+    if wish.values("add_dirs"):
+        await ask_about_added(app, chat, controller, loaded.settings.add_dirs)
 
 
 def _trusted_text(wish: TrustRequest) -> str:

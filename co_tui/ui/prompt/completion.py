@@ -47,13 +47,13 @@ class _Typed(NamedTuple):
 
 
 class FileNames:
-    """The files of a folder, most recent first, prepared for searching."""
+    """The files of a folder, most recent first, then its folders, prepared for searching."""
 
     def __init__(self, paths: Sequence[str] = ()) -> None:
         self.paths = tuple(paths)
-        self._known = frozenset(self.paths)
+        self._known = frozenset(path for path in self.paths if not path.endswith("/"))
         self._lowered = [path.lower() for path in self.paths]
-        self._names = [path[path.rfind("/") + 1 :] for path in self._lowered]
+        self._names = [path[path.rfind("/", 0, -1) + 1 :] for path in self._lowered]
 
     def matching(self, letters: str, wanted: Callable[[], bool] = lambda: True) -> list[str]:
         """At most `MAX_FOUND` paths: contiguous matches before scattered ones, in the file name before the folders,
@@ -219,8 +219,8 @@ class CompletionOffer:
     def _file(self, path: str) -> Choice:
         if path in self.resources:
             return Choice("file", path, path, help=self.resources[path])
-        folder, _, name = path.rpartition("/")
-        return Choice("file", path, name, help=folder)
+        folder, _, name = path.rstrip("/").rpartition("/")
+        return Choice("file", path, f"{name}/" if path.endswith("/") else name, help=folder)
 
     def _offer(self, found: list[Choice]) -> None:
         if found != self.found:

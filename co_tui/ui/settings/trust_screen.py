@@ -29,6 +29,7 @@ _PHRASES = {
     "telemetry": "report to {}",
     "mode": "start in mode {}",
     "permissions": "allow calls without asking ({})",
+    "add_dirs": "work in further folders ({})",
     "hooks": "run commands ({})",
     "after_edit": "run commands after edits ({})",
     "mcp_servers": "start MCP servers ({})",
@@ -65,6 +66,8 @@ def _value_text(key: str, value: object) -> str:
         return ", ".join(rule for rules in value.values() for rule in _commands(rules))
     if key in ("hooks", "after_edit") and isinstance(value, Mapping):
         return ", ".join(command for commands in value.values() for command in _commands(commands))
+    if key == "add_dirs":
+        return ", ".join(_commands(value))
     if key == "env" and isinstance(value, Mapping):
         return ", ".join(value)
     if key != "mcp_servers" or not isinstance(value, Mapping):

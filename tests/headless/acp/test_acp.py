@@ -19,6 +19,7 @@ from tests.exchange.test_imported_images import png
 from tests.headless.acp.editor import RecordingEditor, connected
 from tests.support.command import CliCommand
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import until
 
 WRITE = ("write_file", json.dumps({"path": "a.txt", "content": "one\n"}))
 PLAN = ("write_plan", json.dumps({"items": [{"content": "Look", "status": "completed"}, {"content": "Write"}]}))
@@ -142,14 +143,21 @@ async def test_an_editors_unsaved_text_and_its_terminal_are_used(served: CliComm
     assert "terminal" in shown
 
 
-async def test_images_and_files_go_with_a_prompt(served: CliCommand, provider: Provider) -> None:
+async def test_images_files_and_further_folders_go_with_a_prompt(
+    served: CliCommand, provider: Provider, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    lib = tmp_path_factory.mktemp("lib")
+    editor = RecordingEditor()
     (served.cwd / "heron.txt").write_text("grey and tall")
     link = resource_link_block("heron.txt", (served.cwd / "heron.txt").as_uri())
     image = image_block(base64.b64encode(png()).decode(), "image/png")
-    async with connected(served, RecordingEditor()) as agent:
-        id = (await agent.new_session(cwd=str(served.cwd), mcp_servers=[])).session_id
-        await agent.prompt(session_id=id, prompt=[text_block("What is in "), link, image])
+    async with connected(served, editor) as agent:
+        further = [str(lib), str(lib / "none")]
+        new = await agent.new_session(cwd=str(served.cwd), mcp_servers=[], additional_directories=further)
+        await until(lambda: f"There is no folder {lib}/none." in editor.said())
+        await agent.prompt(session_id=new.session_id, prompt=[text_block("What is in "), link, image])
     sent = json.dumps(provider.requests[-1]["messages"])
+    assert f"further folders, in which the tools work, too; give whole paths there: {lib}." in sent
     assert "What is in heron.txt" in sent and "grey and tall" in sent and "data:image/png;base64" in sent
 
 
@@ -161,6 +169,8 @@ async def test_what_cannot_be_done_is_said_in_a_sentence(co_tui: CliCommand, tmp
             await agent.new_session(**here)
         with pytest.raises(RequestError, match="not a folder with an absolute path"):
             await agent.new_session(cwd="nowhere", mcp_servers=[])
+        with pytest.raises(RequestError, match=r"\.\./lib is not an absolute path"):
+            await agent.new_session(**here, additional_directories=["../lib"])
         with pytest.raises(RequestError, match="not open"):
             await agent.prompt(session_id="none", prompt=[text_block("Hello")])
         with pytest.raises(RequestError, match="No session"):

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from co_tui.agent.permissions.sandbox import Sandbox
+from co_tui.agent.permissions.sandbox import Sandbox, can_hide_processes, sandbox_problem
 from co_tui.paths import locate
 from co_tui.session.session import Session
 from co_tui.session.tools.folder.session_folder import LocalFolder
@@ -187,3 +187,12 @@ async def test_a_link_to_what_is_hidden_leads_nowhere(folder: Path, home: Path, 
     with pytest.raises(FileNotFoundError):
         await workspace.read_bytes("missing")
     await commands.close()
+
+
+@needs_bwrap
+async def test_a_bwrap_in_the_folder_is_never_tried(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "bwrap").write_text(f"#!/bin/sh\ntouch {folder}/ran\n")
+    (folder / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    assert await sandbox_problem("bwrap", folder) == "" and await can_hide_processes(folder) in (True, False)
+    assert not (folder / "ran").exists()

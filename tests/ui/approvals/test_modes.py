@@ -164,7 +164,7 @@ async def test_elsewhere_shift_tab_means_what_it_meant(home: Path, provider: Pro
 async def test_a_mode_of_the_settings_that_cannot_be_used_is_said(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def trouble(kind: str) -> str:
+    async def trouble(kind: str, *folders: Path) -> str:
         return "bwrap is not installed"
 
     monkeypatch.setattr("co_tui.session.approvals.modes.sandbox_failure", trouble)
@@ -193,7 +193,7 @@ async def test_whether_a_sandbox_works_is_found_out_once(monkeypatch: pytest.Mon
     monkeypatch.undo()
     asked_for: list[str] = []
 
-    async def trouble(kind: str) -> str:
+    async def trouble(kind: str, *folders: Path) -> str:
         asked_for.append(kind)
         return "bwrap is not installed"
 

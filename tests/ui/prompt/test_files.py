@@ -45,7 +45,7 @@ def test_ignored_files_are_left_out_and_nothing_of_the_folder_runs(tmp_path: Pat
     folder.joinpath("gone.py").unlink()
     mark = tmp_path.parent / "it-ran"
     git(folder, "config", "core.fsmonitor", f"touch {mark}")
-    assert find_files(folder) == [".hidden/x", "sub/new é.py", "kept.py", ".gitignore"]
+    assert find_files(folder) == [".hidden/x", "sub/new é.py", "kept.py", ".gitignore", ".hidden/", "sub/"]
     assert find_files(folder / "sub") == ["new é.py"]
     assert not mark.exists()
 
@@ -55,7 +55,7 @@ def test_without_git_hidden_and_built_folders_are_passed_by(tmp_path: Path) -> N
     folder.joinpath("round").symlink_to(folder)
     folder.joinpath("\x1b[31mred.py").touch()
     Path(os.fsdecode(os.fsencode(folder) + b"/\xff.py")).touch()
-    assert find_files(folder) == ["sub/deep/b.py", "a.py"]
+    assert find_files(folder) == ["sub/deep/b.py", "a.py", "sub/", "sub/deep/"]
     assert find_files(folder / "not there") == []
 
 

@@ -109,14 +109,42 @@ async def test_a_prompt_that_is_being_written_keeps_the_focus(home: Path, folder
         assert app.chat.prompt.text == "half a thought"
 
 
+async def test_a_folder_that_is_added_is_in_the_title_and_asks_for_its_instructions(
+    home: Path, tmp_path_factory: pytest.TempPathFactory, provider: Provider
+) -> None:
+    lib = tmp_path_factory.mktemp("added") / "lib"
+    lib.mkdir()
+    (lib / "AGENTS.md").write_text("Library rule.\n")
+    provider.window = 60_000
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.chat.prompt.insert(f"/add-dir {lib}")
+        await pilot.press("enter")
+        await until(pilot, lambda: "+ lib/" in screen_text(app) and "has its own instructions" in screen_text(app))
+        await to_question(app, pilot)
+        await pilot.press("t")
+        await until(pilot, lambda: "Its instructions count" in transcript_text(app))
+        await ask(app, pilot, "hello")
+        assert app.controller.state.folders == (str(lib),)
+        assert "Library rule." in str(provider.requests[-1]["messages"])
+        app.chat.prompt.insert(f"/add-dir --remove {lib}")
+        await pilot.press("enter")
+        await until(pilot, lambda: "lib/" not in screen_text(app).splitlines()[0])
+        assert app.controller.state.folders == ()
+
+
 async def test_a_project_for_claude_code_is_listed_trusted_and_its_unused_keys_are_named(
-    home: Path, provider: Provider
+    home: Path, provider: Provider, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     provider.window = 60_000
     folder = home.parent / ".claude"
     folder.mkdir()
     hooks = {"Stop": [{"hooks": [{"type": "command", "command": "true make check"}]}], "Setup": []}
-    (folder / "settings.json").write_text(json.dumps({"hooks": hooks, "env": {"STAGE": "test"}, "statusLine": {}}))
+    lib = tmp_path_factory.mktemp("added") / "lib"
+    lib.mkdir()
+    (lib / "AGENTS.md").write_text("Library rule.\n")
+    settings = {"hooks": hooks, "env": {"STAGE": "test"}, "statusLine": {}}
+    settings["permissions"] = {"additionalDirectories": [str(lib)]}
+    (folder / "settings.json").write_text(json.dumps(settings))
     (folder / "CLAUDE.md").write_text("Be kind.\n")
     async with running(launched(home, provider), size=(80, 24)) as (app, pilot):
         shown = " ".join(screen_text(app).replace("│", " ").split())
@@ -134,5 +162,10 @@ async def test_a_project_for_claude_code_is_listed_trusted_and_its_unused_keys_a
         await pilot.press("t")
         await until(pilot, lambda: "Not used: hooks.Setup, statusLine (.claude/settings.json)" in transcript_text(app))
         assert app.launch.settings.env["STAGE"] == "test"
+        await until(pilot, lambda: "lib has its own instructions" in screen_text(app))
+        await to_question(app, pilot)
+        await pilot.press("t")
+        await until(pilot, lambda: "Its instructions count from the next prompt on" in transcript_text(app))
         await ask(app, pilot, "hello")
+        assert "+ lib/" in screen_text(app) and "Library rule." in json.dumps(provider.requests[-1]["messages"])
         assert "Be kind." in json.dumps(provider.requests[-1]["messages"])

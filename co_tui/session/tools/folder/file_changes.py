@@ -4,6 +4,7 @@ import asyncio
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from pydantic_ai.workspaces import Workspace, WorkspaceError
@@ -91,7 +92,8 @@ async def _original(path: str, trial: TrialFolder) -> bytes | None:
 
 
 async def _inside(file: str, folder: Workspace) -> str:
-    return posixpath.relpath(await folder.realpath(file), await folder.realpath(await folder.working_dir()))
+    real, start = await folder.realpath(file), await folder.realpath(await folder.working_dir())
+    return posixpath.relpath(real, start) if PurePosixPath(real).is_relative_to(start) else real
 
 
 def new_file_diff(path: str, content: bytes) -> str:

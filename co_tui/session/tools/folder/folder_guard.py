@@ -80,6 +80,8 @@ class FolderGuard:
         self._unmounted: set[str] = set()
         """Names that the user allowed while commands ran, which can still change them."""
         self._running = 0
+        self._has_begun = False
+        """Whether it is known what was there before the first command."""
         self._moved = 0
         self._checking = asyncio.Lock()
 
@@ -91,12 +93,13 @@ class FolderGuard:
         """What a command that starts now must not change. If no other runs, everything there is the user's."""
         async with self._checking:
             created = None
-            if others_run or self._running:
+            if self._has_begun and (others_run or self._running):
                 created = await asyncio.to_thread(self._move_new)
             else:
                 self._accepted.clear()
                 self._unmounted.clear()
                 self._known = await asyncio.to_thread(self._files.find)
+                self._has_begun = True
             self._running += 1
             return self._known, created
 
@@ -107,7 +110,7 @@ class FolderGuard:
 
     async def check(self) -> CreatedProtected | None:
         async with self._checking:
-            return await asyncio.to_thread(self._move_new)
+            return await asyncio.to_thread(self._move_new) if self._has_begun else None
 
     def is_protected(self, path: str) -> bool:
         """Whether a file tool asks before it changes this path."""

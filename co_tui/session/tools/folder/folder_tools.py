@@ -20,24 +20,22 @@ from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem, Fil
 
 from co_tui.agent.library_internals import Scope, apply_replacements, recoverable
 from co_tui.folder_files import Entry, FolderWalk
+from co_tui.folders import Folders
 from co_tui.paths import is_inside, path_text
 from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
 from co_tui.session.tools.folder.made_changes import MADE, MadeChange, with_diff
 from co_tui.session.tools.folder.nearest_lines import nearest_lines
-from co_tui.session.tools.folder.outside_files import Allows, OutsideReader, OutsideScope, scope_for
+from co_tui.session.tools.folder.outside_files import Allows, OutsideReader, OutsideScope, scope_for, shown_in
 from co_tui.session.tools.folder.seen_files import SeenFiles
 from co_tui.session.tools.folder.several_files import SeveralFiles
-from co_tui.session.tools.folder.text_search import Found, TextSearch
+from co_tui.session.tools.folder.text_search import CUT, Found, TextSearch
 from co_tui.session.tools.folder.trial_folder import TrialFolder
 
 WALKING_S: Final = 10.0
-_MOST_NAMED: Final = 10
-_CUT: Final = "[... the folder is too large to search completely; narrow the path]"
 _IGNORED: Final = "[all of these are ignored by .gitignore or .ignore]"
 _NO_MATCHES: Final = "No matches found."
 _NOT_FOUND: Final = re.compile(r"(?:old_text|replacement (\d+)) not found in ")
 """How the harness says that a text to replace is not there."""
-_LATE: Final = "[... the search timed out; narrow the path]"
 T = TypeVar("T")
 ToolMethod = TypeVar("ToolMethod", bound=Callable[..., Awaitable[str]])
 
@@ -66,11 +64,7 @@ class _Area(NamedTuple):
 
 def _area(scope: Scope, folder: str, resolved: str) -> _Area:
     root, allows = Path(scope.bounds.root), scope.allows if isinstance(scope, OutsideScope) else None
-    return _Area(Path(folder), root, _prefix(scope, resolved), posixpath.relpath(folder, root), allows)
-
-
-def _prefix(scope: Scope, resolved: str) -> str:
-    return resolved if isinstance(scope, OutsideScope) else posixpath.relpath(resolved, scope.bounds.cwd)
+    return _Area(Path(folder), root, shown_in(scope, resolved), posixpath.relpath(folder, root), allows)
 
 
 class FolderToolset(FileSystemToolset[Any]):
@@ -79,10 +73,11 @@ class FolderToolset(FileSystemToolset[Any]):
     hides: Callable[[Path], bool] | None = None
     outside: OutsideReader | None = None
     seen: SeenFiles | None = None
+    folders: Folders | None = None
 
-    async def _scope_of(self, scope: Scope, path: str) -> tuple[Scope, str]:
-        """Where a path is read, and the path there: by a rule also outside of the folder."""
-        return (scope, path) if self.outside is None else await scope_for(scope, path, self.outside)
+    async def _scope_of(self, scope: Scope, path: str, *, write: bool = False) -> tuple[Scope, str]:
+        """Where a path is, and the path there; what is only read may also be where a rule allows it."""
+        return await scope_for(scope, path, self.folders, None if write else self.outside)
 
     async def _read_target(self, scope: Scope, resolved: str) -> bytes:
         if isinstance(scope, OutsideScope):
@@ -97,7 +92,7 @@ class FolderToolset(FileSystemToolset[Any]):
             entries = await asyncio.to_thread(_listed, real, Path(scope.bounds.root))
         except (FileNotFoundError, NotADirectoryError):
             raise NotADirectoryError(f"Not a directory: {path}") from None
-        prefix = _prefix(scope, resolved)
+        prefix = shown_in(scope, resolved)
         lines = [f"{_shown(prefix, name)}{kind}" for name, kind in entries if name[0] != "."]
         hidden, count = len(entries) - len(lines), min(len(lines), self._max_list_results)
         if len(lines) > count:
@@ -130,7 +125,7 @@ class FolderToolset(FileSystemToolset[Any]):
             await ctx.emit(
                 self._searched(scope, resolved, pattern, search="grep", match_count=len(found.lines), truncated=cut)
             )
-        return "\n".join([*(found.lines or [_NO_MATCHES]), *_search_notes(found, was_cut)])
+        return "\n".join([*(found.lines or [_NO_MATCHES]), *found.notes(was_cut)])
 
     def _search(
         self, area: _Area, pattern: str, include_glob: str | None, only: str, wanted: Wanted
@@ -183,7 +178,7 @@ class FolderToolset(FileSystemToolset[Any]):
         lines = [f"{_shown(area.prefix, each.path)}{'/' * each.is_dir}" for each in found[:count]]
         if len(found) > count:
             notes.append(f"[... truncated at {count} matches]")
-        notes += [*_hidden_note(hidden), *([_CUT] if was_cut else [])]
+        notes += [*_hidden_note(hidden), *([CUT] if was_cut else [])]
         return "\n".join([*(lines or [_NO_MATCHES]), *notes])
 
     def _find(
@@ -219,12 +214,14 @@ class FolderToolset(FileSystemToolset[Any]):
         expected_hash: str | None = None,
     ) -> str:
         """Creates missing folders, with the same checks as for the file: inside, and through no link out."""
+        scope, path = await self._scope_of(scope, path, write=True)
         resolved = await self._safe_resolve(scope, path, write=True)
         parent = posixpath.dirname(resolved)
         if await self._stat(scope, parent) is None and await self._nearest_existing_is_dir(scope, resolved):
             await scope.workspace.make_dir(parent)
         return await super()._write_file(scope, ctx, path, content, expected_hash=expected_hash)
 
+    @_retryable
     async def _edit_file(
         self,
         scope: Scope,
@@ -235,6 +232,7 @@ class FolderToolset(FileSystemToolset[Any]):
         expected_hash: str | None = None,
     ) -> str:
         """If a text is not found, names the nearest lines."""
+        scope, path = await self._scope_of(scope, path, write=True)
         try:
             return await super()._edit_file(scope, ctx, path, replacements, expected_hash=expected_hash)
         except ModelRetry as refused:
@@ -246,6 +244,11 @@ class FolderToolset(FileSystemToolset[Any]):
             near = await asyncio.to_thread(nearest_lines, text, missing.old_text)
             raise ModelRetry(f"{refused.message} {near}".rstrip()) from refused
 
+    @_retryable
+    async def _create_directory(self, scope: Scope, ctx: RunContext[Any] | None, path: str) -> str:
+        scope, path = await self._scope_of(scope, path, write=True)
+        return await super()._create_directory(scope, ctx, path)
+
     @asynccontextmanager
     async def _changing(self, scope: Scope, real: str) -> AsyncGenerator[None]:
         """While no other call changes the file: note what it was before and is after."""
@@ -253,7 +256,7 @@ class FolderToolset(FileSystemToolset[Any]):
             if isinstance(scope.given, TrialFolder):
                 yield
                 return
-            before, path = await _content(scope, real), posixpath.relpath(real, scope.bounds.root)
+            before, path = await _content(scope, real), shown_in(scope, real)
             if self.seen is not None:
                 self.seen.check(real, path, before)
             yield
@@ -294,6 +297,8 @@ class FolderFiles(FileSystem[Any]):
     """Which files outside of the folder rules allow to read; None for none."""
     seen: SeenFiles | None = None
     """What the model has seen of the files; None to change files whatever it has seen."""
+    folders: Folders | None = None
+    """Those of the session; None if there is only one."""
     changes_several: bool = False
     """Whether to offer the tool that changes several files."""
     makes: type[FolderToolset] = FolderToolset
@@ -328,7 +333,7 @@ class FolderFiles(FileSystem[Any]):
                 max_retries=self.max_retries,
             )
             self._toolset.hides, self._toolset.seen = self.hides, self.seen
-            self._toolset.outside = self.outside
+            self._toolset.outside, self._toolset.folders = self.outside, self.folders
             if self.changes_several:
                 self._toolset.add_function(SeveralFiles(self._toolset).edit_files)
         return self._toolset
@@ -383,17 +388,3 @@ def _by_folder(path: str) -> str:
 
 def _hidden_note(count: int) -> Sequence[str]:
     return [f"[{count} hidden entries omitted; name a hidden path explicitly to include it]"] if count else []
-
-
-def _search_notes(found: Found, was_cut: bool) -> list[str]:
-    return [
-        *([f"[... truncated at {len(found.lines)} matches]"] if found.is_full else []),
-        *([_skipped_note(found.skipped)] if found.skipped else []),
-        *([_LATE] if found.is_late else []),
-        *([_CUT] if was_cut else []),
-    ]
-
-
-def _skipped_note(skipped: Sequence[str]) -> str:
-    more = ", ..." if len(skipped) > _MOST_NAMED else ""
-    return f"[{len(skipped)} files skipped (too large or unreadable): {', '.join(skipped[:_MOST_NAMED])}{more}]"

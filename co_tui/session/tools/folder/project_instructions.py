@@ -43,36 +43,48 @@ class InstructionSources(NamedTuple):
     """Reads the user's own, and those of a trusted project. Blocks."""
 
 
+AddedSources = Callable[[], Sequence[InstructionSources]]
+"""Those of folders that were added and are trusted. Blocks."""
+
+
 class ProjectInstructions(RepoContext[Any]):
     """The current instruction files with what they import, in every request. Sent as changes, they would be put into
     messages that are already logged, and be lost."""
 
-    def __init__(self, sources: InstructionSources, hides: Callable[[Path], bool] | None = None) -> None:
+    def __init__(
+        self,
+        sources: InstructionSources,
+        hides: Callable[[Path], bool] | None = None,
+        added: AddedSources = tuple,
+    ) -> None:
         super().__init__(filenames=sources.names)
-        self._texts = texts = sources.texts
-        self._others = sources.others
+        self._sources = sources
         self._hides = hides
-        self._imports = InstructionImports(texts, hides)
+        self._added = added
 
     async def before_run(self, ctx: RunContext[Any]) -> None:
         """While a host is not reached, they are as they were."""
         with suppress(OSError):
-            texts = Workspace(ProjectTexts(self._texts))
-            self._cached_working_dir = Path(await texts.working_dir())
-            project = Path(await asyncio.to_thread(self._texts.project))
-            found = await discover_instruction_files(texts, self._cached_working_dir, project, self.filenames)
-            self._context_files = await asyncio.to_thread(self._readable, found)
+            self._cached_working_dir = Path(self._sources.texts.folder)
+            every = [self._sources, *await asyncio.to_thread(self._added)]
+            self._context_files = [file for each in every for file in await self._files_of(each)]
 
-    def _readable(self, found: Sequence[ContextFile]) -> list[ContextFile]:
+    async def _files_of(self, sources: InstructionSources) -> list[ContextFile]:
+        texts = sources.texts
+        workspace, project = Workspace(ProjectTexts(texts)), Path(await asyncio.to_thread(texts.project))
+        found = await discover_instruction_files(workspace, Path(texts.folder), project, sources.names)
+        return await asyncio.to_thread(self._readable, sources, found)
+
+    def _readable(self, sources: InstructionSources, found: Sequence[ContextFile]) -> list[ContextFile]:
         """The files and what they import: the user's own first, those for one's work here last. No text is twice."""
-        others = [(each, _context_file(each)) for each in self._others() if not each.patterns]
+        others = [(each, _context_file(each)) for each in sources.others() if not each.patterns]
         own = [file for each, file in others if each.root is None]
         project = [file for each, file in others if each.root is not None]
         files: dict[str, ContextFile] = {}
         for file in (*own, *found, *project):
-            if not is_hidden(file, self._texts, self._hides):
+            if not is_hidden(file, sources.texts, self._hides):
                 files.setdefault(file.content.strip(), file)
-        return self._imports.added_to(list(files.values()))
+        return InstructionImports(sources.texts, self._hides).added_to(list(files.values()))
 
     def _collect_instructions(self) -> Any:
         return AbstractCapability._collect_instructions(self)
@@ -98,13 +110,12 @@ class NestedInstructions(AbstractCapability[Any]):
         sources: InstructionSources,
         state: Callable[[], SessionState],
         hides: Callable[[Path], bool] | None = None,
+        added: AddedSources = tuple,
     ) -> None:
-        self._texts = texts = sources.texts
-        self._folder = Path(texts.folder)
-        self._filenames = sources.names
-        self._others = sources.others
+        self._sources = sources
+        self._folder = Path(sources.texts.folder)
         self._hides = hides
-        self._imports = InstructionImports(texts, hides)
+        self._added = added
         self._shown = _Shown(state)
 
     async def after_tool_execute(
@@ -122,41 +133,43 @@ class NestedInstructions(AbstractCapability[Any]):
     async def _new_blocks(self, path: str) -> list[str]:
         """The instructions for a path that the model was not given yet, outermost first."""
         blocks = []
-        with suppress(OSError, WorkspaceError):
-            for found in await self._found(path):
-                if not self._shown.has(label := self._label(found)):
-                    imported = await asyncio.to_thread(self._with_imports, found)
+        with suppress(OSError, ValueError, WorkspaceError):
+            sources, real = await asyncio.to_thread(self._place, path)
+            for found in await self._found(sources, real):
+                if not self._shown.has(label := self._label(found, sources)):
+                    imported = await asyncio.to_thread(self._with_imports, sources.texts, found)
                     if imported:
                         self._shown.add(label)
-                    blocks += [render_context_file(each, label=self._label(each)) for each in imported]
+                    blocks += [render_context_file(each, label=self._label(each, sources)) for each in imported]
         return blocks
 
-    async def _found(self, path: str) -> list[ContextFile]:
+    def _place(self, path: str) -> tuple[InstructionSources, Path]:
+        """The instructions of the folder that a path is in, ours or an added one, and its real path."""
+        real = Path(self._sources.texts.find(str(self._folder / path)).real)
+        added = (each for each in self._added() if real.is_relative_to(each.texts.folder))
+        return next(added, self._sources), real
+
+    async def _found(self, sources: InstructionSources, real: Path) -> list[ContextFile]:
         """The instruction files for a path."""
-        texts = Workspace(ProjectTexts(self._texts))
-        folders = await asyncio.to_thread(self._folders, path)
-        below = [await find_dir_context_file(texts, folder, self._filenames) for folder in folders]
-        return [*filter(None, below), *await asyncio.to_thread(self._matching, path)]
+        workspace, folders = Workspace(ProjectTexts(sources.texts)), _folders(Path(sources.texts.folder), real)
+        below = [await find_dir_context_file(workspace, folder, sources.names) for folder in folders]
+        others = await asyncio.to_thread(sources.others)
+        return [
+            *filter(None, below),
+            *(_context_file(each) for each in others if each.patterns and _is_for(each, real)),
+        ]
 
-    def _matching(self, path: str) -> list[ContextFile]:
-        """Those for some files of the project, if this is one of them."""
-        real = Path(self._texts.find(str(self._folder / path)).real)
-        return [_context_file(each) for each in self._others() if each.patterns and _is_for(each, real)]
+    def _with_imports(self, texts: Texts, found: ContextFile) -> list[ContextFile]:
+        return [] if is_hidden(found, texts, self._hides) else InstructionImports(texts, self._hides).added_to([found])
 
-    def _with_imports(self, found: ContextFile) -> list[ContextFile]:
-        return [] if is_hidden(found, self._texts, self._hides) else self._imports.added_to([found])
+    def _label(self, file: ContextFile, sources: InstructionSources) -> str:
+        return os.path.relpath(file.path, self._folder) if sources is self._sources else str(file.path)
 
-    def _folders(self, path: str) -> list[Path]:
-        """The folders from ours, without it, down to the one that holds the file."""
-        try:
-            inside = Path(self._texts.find(str(self._folder / path)).real).parent.relative_to(self._folder)
-        except (ValueError, OSError):
-            return []
-        names = inside.parts[:MOST_FOLDERS]
-        return [self._folder.joinpath(*names[: count + 1]) for count in range(len(names))]
 
-    def _label(self, file: ContextFile) -> str:
-        return os.path.relpath(file.path, self._folder)
+def _folders(start: Path, real: Path) -> list[Path]:
+    """The folders from `start`, without it, down to the one that holds a file."""
+    names = real.parent.relative_to(start).parts[:MOST_FOLDERS] if real.is_relative_to(start) else ()
+    return [start.joinpath(*names[: count + 1]) for count in range(len(names))]
 
 
 def _is_for(file: InstructionFile, real: Path) -> bool:

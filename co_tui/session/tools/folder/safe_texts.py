@@ -29,10 +29,12 @@ class SafeTexts:
     Anything else appears not to exist, so that a pipe, a device or an unreadable file fails no turn.
     """
 
-    def __init__(self, folder: Path, own: Sequence[Path] = ()) -> None:
-        """`own` are folders of the user's, whose links may lead anywhere."""
+    def __init__(self, folder: Path, own: Sequence[Path] = (), *, is_project: bool = False) -> None:
+        """`own` are folders of the user's, whose links may lead anywhere. With `is_project`, nothing around the folder
+        belongs to it."""
         self._folder = folder
         self._own = own
+        self._is_project = is_project
 
     @property
     def folder(self) -> str:
@@ -40,7 +42,7 @@ class SafeTexts:
 
     def project(self) -> str:
         """The repository that contains the folder, or the folder itself."""
-        git = find_upwards(".git", self._folder)
+        git = None if self._is_project else find_upwards(".git", self._folder)
         return os.path.realpath(git.parent if git is not None else self._folder)
 
     def stat(self, path: str) -> TextEntry:

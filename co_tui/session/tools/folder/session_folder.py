@@ -4,9 +4,10 @@ import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 import anyio.abc
@@ -26,7 +27,7 @@ from pydantic_ai.workspaces import (
 )
 from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
 
-from co_tui.agent.permissions.git_guard import guarded_environment
+from co_tui.agent.permissions.git_guard import guarded_environment, safe_path
 from co_tui.agent.permissions.protected_files import Protected, mounts
 from co_tui.agent.permissions.sandbox import (
     ENDS_WITH_PARENT,
@@ -36,9 +37,10 @@ from co_tui.agent.permissions.sandbox import (
     unusable_sandbox_text,
 )
 from co_tui.agent.permissions.verdict import VERDICT
+from co_tui.paths import is_inside
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.tools.after_edit import note_written
-from co_tui.session.tools.folder.folder_guard import CreatedProtected, content_digest
+from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard, content_digest
 from co_tui.session.tools.movable_command import MOVABLE
 from co_tui.session.tools.running_commands import ENDS_WITH_CALL, RunningCommands
 
@@ -49,9 +51,12 @@ COMMAND_ENVIRONMENT: Final = {
 
 _PASS_OUTPUT: Final = 'exec 5>&1 6>&2 > /dev/null 2>&1; exec "$@"'
 _TAKE_OUTPUT: Final = 'exec "$@" >&5 2>&6 5>&- 6>&-'
+_WITH_PATH: Final = 'PATH=$1; export PATH; shift; exec "$@"'
 _PROBE: Final = ["true"]
 """With which the harness finds out why no sandbox starts."""
-_PROTECTED: ContextVar[Protected | None] = ContextVar("what the command that starts must not change", default=None)
+_PROTECTED: ContextVar[Mapping[Path, Protected]] = ContextVar(
+    "by folder, what the command that starts must not change", default=MappingProxyType({})
+)
 _ALLOWED: ContextVar[bool] = ContextVar("whether the user allowed this change of a protected name", default=False)
 
 
@@ -101,7 +106,7 @@ class LocalFolder(SessionFolder):
         self._commands = commands
 
     def _own(self) -> Workspace:
-        backend = _Followed(self.working_dir, self._commands)
+        backend = _Followed(self._sandbox, self._commands)
         here = Workspace(backend)
         if self.read_only:
             return ReadOnlyWorkspace(here)
@@ -111,10 +116,10 @@ class LocalFolder(SessionFolder):
 class _Followed(LocalWorkspaceBackend):
     """Announces the output of each command while it runs."""
 
-    def __init__(self, folder: str | Path, commands: RunningCommands) -> None:
-        super().__init__(folder, env={**COMMAND_ENVIRONMENT, **commands.environment})
+    def __init__(self, sandbox: Sandbox, commands: RunningCommands) -> None:
+        super().__init__(sandbox.folder, env={**COMMAND_ENVIRONMENT, **commands.environment})
         self._commands = commands
-        self._folder = Path(folder)
+        self._sandbox = sandbox
         self.path = self._env.get("PATH", os.defpath)
         """Where commands look for programs."""
 
@@ -126,7 +131,7 @@ class _Followed(LocalWorkspaceBackend):
         env: Mapping[str, str] | None = None,
         timeout: float | None = None,  # noqa: ASYNC109 (the name is the workspace's)
     ) -> CommandResult:
-        env = _guarded(env, self.path, self._folder)
+        env = _guarded(env, self.path, self._sandbox.folder, *self._sandbox.added)
         return await super().run(command, shell=shell, env=env, timeout=timeout)
 
     async def write_bytes(self, path: str, data: bytes) -> None:
@@ -190,10 +195,19 @@ class SandboxedFolder(BubblewrapWorkspace):
             raise WorkspaceError(unusable_sandbox_text(self._kind, str(error))) from error
 
     def _for_reading(self, env: Mapping[str, str] | None) -> Mapping[str, str] | None:
-        return _guarded(env, self._path, self._guard.folder)
+        return _guarded(env, self._path, self._guard.folder, *self._added)
+
+    @property
+    def _added(self) -> tuple[Path, ...]:
+        """Further folders in which commands may write."""
+        return self._rules.added
+
+    def _guards(self) -> list[FolderGuard]:
+        rules, guard = self._rules, self._commands.folder_guard
+        return [self._guard, *(guard(each, rules.set_aside, rules.home) for each in self._added)]
 
     async def _can_hide(self) -> bool:
-        return await can_hide_processes()
+        return await can_hide_processes(self._guard.folder, *self._added)
 
     @asynccontextmanager
     async def _protected(self) -> AsyncIterator[list[CreatedProtected]]:
@@ -205,25 +219,35 @@ class SandboxedFolder(BubblewrapWorkspace):
         if _ALLOWED.get():
             yield left
             return
-        found, before = await self._guard.begin(others_run=self._commands.has_running)
-        token = _PROTECTED.set(found)
+        async with AsyncExitStack() as held:
+            guards = [(guard.folder, self._guarded_by(guard, left)) for guard in self._guards()]
+            token = _PROTECTED.set({folder: await held.enter_async_context(guarded) for folder, guarded in guards})
+            try:
+                yield left
+            finally:
+                _PROTECTED.reset(token)
+
+    @asynccontextmanager
+    async def _guarded_by(self, guard: FolderGuard, left: list[CreatedProtected]) -> AsyncIterator[Protected]:
+        """The same for one folder; yields what a command must not change there."""
+        found, before = await guard.begin(others_run=self._commands.has_running)
         try:
-            yield left
+            yield found
         except BaseException:
-            await run_to_completion(self._ended(before, reports=True))
+            await run_to_completion(self._ended(guard, before, reports=True))
             raise
         else:
-            created = await run_to_completion(self._ended(before, reports=False))
+            created = await run_to_completion(self._ended(guard, before, reports=False))
             left += [created] if created is not None else []
-        finally:
-            _PROTECTED.reset(token)
 
-    async def _ended(self, before: CreatedProtected | None, *, reports: bool) -> CreatedProtected | None:
+    async def _ended(
+        self, guard: FolderGuard, before: CreatedProtected | None, *, reports: bool
+    ) -> CreatedProtected | None:
         """What a command left; `before` is what another, still running, had left."""
         if not ENDS_WITH_CALL.get():
             self._commands.watch()
         await self._commands.found(before)
-        created = await self._guard.end()
+        created = await guard.end()
         if reports:
             await self._commands.found(created)
         return created
@@ -240,9 +264,24 @@ class SandboxedFolder(BubblewrapWorkspace):
 
     async def _further_arguments(self) -> tuple[str, ...]:
         """What is hidden and what may be written, as it is now."""
-        return self._rules.arguments(self._commands.folder)
+        protected = _PROTECTED.get()
+        # One that was added since is not guarded yet.
+        added = [each for each in self._added if each in protected or _ALLOWED.get()]
+        mounted = {
+            each: ("--bind", str(each), str(each), *(mounts(protected[each], each) if each in protected else ()))
+            for each in added
+        }
+        path = ("--setenv", "PATH", self._path) if self._added else ()  # the launcher has another
+        return (*self._rules.arguments(self._commands.folder, mounted), *path)
 
     def _launch(self, bwrap: list[str], *, working_dir: str) -> list[str]:
+        """The harness looks for bwrap on the PATH, outside of the first folder only: leave out the added ones, too."""
+        launch = self._launched(bwrap, working_dir)
+        if not (added := self._added):
+            return launch
+        return ["/bin/sh", "-c", _WITH_PATH, "sh", safe_path(self._path, *added), *launch]
+
+    def _launched(self, bwrap: list[str], working_dir: str) -> list[str]:
         """Give the output of a command that may leave something running to the command alone: the sandbox's init, which
         waits for that, would keep the call from ending."""
         at = bwrap.index("--") + 1
@@ -253,7 +292,7 @@ class SandboxedFolder(BubblewrapWorkspace):
 
     async def _login_path_mounts(self, working_dir: str) -> tuple[str, ...]:
         """Replaces the harness's own: it would leave empty login files in a home folder."""
-        found, others = _PROTECTED.get(), await self._login_files(working_dir)
+        found, others = _PROTECTED.get().get(self._guard.folder), await self._login_files(working_dir)
         return mounts(found, self._guard.folder, others) if found is not None else others
 
     async def _login_files(self, working_dir: str) -> tuple[str, ...]:
@@ -286,22 +325,28 @@ class SandboxedFolder(BubblewrapWorkspace):
     async def _allowing(self, path: str, digest: str = "") -> AsyncIterator[None]:
         """A change of what makes programs run is made if the user allowed this call for that reason. Other changes are
         made with all that protected, in case a command put a link to it there or made the rest of a git folder."""
-        if not (VERDICT.get().protected and await asyncio.to_thread(self._guard.is_protected, path)):
+        guard = await asyncio.to_thread(self._guard_of, path)
+        if not (VERDICT.get().protected and await asyncio.to_thread(guard.is_protected, path)):
             yield
             return
-        await asyncio.to_thread(self._guard.accept, path)
+        await asyncio.to_thread(guard.accept, path)
         token = _ALLOWED.set(True)
         try:
             yield
         finally:
             _ALLOWED.reset(token)
-            await asyncio.to_thread(self._guard.accept, path, digest)
+            await asyncio.to_thread(guard.accept, path, digest)
+
+    def _guard_of(self, path: str) -> FolderGuard:
+        """The guard of the folder that a path is in."""
+        first, *others = self._guards()
+        return next((each for each in others if is_inside(first.folder / path, each.folder)), first)
 
     async def read_bytes(self, path: str) -> bytes:
         if not self._is_used():
             return await self.wrapped.read_bytes(path)
-        folder = await self.working_dir()
-        content = await asyncio.to_thread(_read_inside, await self.resolve(path), folder)
+        folders = (Path(await self.working_dir()), *self._added)
+        content = await asyncio.to_thread(_read_inside, await self.resolve(path), folders)
         return content if content is not None else await super().read_bytes(path)
 
     async def stat(self, path: str) -> FileEntry:
@@ -317,17 +362,17 @@ class SandboxedFolder(BubblewrapWorkspace):
         return await self.wrapped.realpath(path)
 
 
-def _guarded(env: Mapping[str, str] | None, path: str, folder: Path) -> Mapping[str, str] | None:
-    """The environment of a command; one judged read-only is prevented from running programs that the folder
-    configures."""
-    return guarded_environment({"PATH": path, **(env or {})}, folder) if VERDICT.get().only_reads else env
+def _guarded(env: Mapping[str, str] | None, path: str, *folders: Path) -> Mapping[str, str] | None:
+    """The environment of a command; one judged read-only is prevented from running programs that the folders
+    configure."""
+    return guarded_environment({"PATH": path, **(env or {})}, *folders) if VERDICT.get().only_reads else env
 
 
-def _read_inside(path: str, folder: str) -> bytes | None:
-    """The content of a file in the folder; None for one elsewhere, even if the path changes during the call."""
+def _read_inside(path: str, folders: Sequence[Path]) -> bytes | None:
+    """The content of a file in one of the folders; None for one elsewhere, even if the path changes during the call."""
     with suppress(OSError), open(path, "rb", opener=_open_nonblocking) as file:
         real = Path(f"/proc/self/fd/{file.fileno()}").readlink()  # of the opened file, not of what is there now
-        if real.is_relative_to(folder) and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        if any(real.is_relative_to(each) for each in folders) and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return file.read()
     return None
 

@@ -1,7 +1,6 @@
 """Change several files in one step: all of them, or none."""
 
 import contextlib
-import posixpath
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, Final, NotRequired
@@ -12,6 +11,7 @@ from pydantic_ai.workspaces import Workspace, WorkspaceError
 from pydantic_ai_harness.filesystem import FileSystemToolset
 from typing_extensions import TypedDict
 
+from co_tui.session.tools.folder.outside_files import shown_in
 from co_tui.session.tools.folder.trial_folder import TrialFolder
 
 MOST_FILES: Final = 50
@@ -54,7 +54,7 @@ class SeveralFiles:
             for real in reals:
                 await held.enter_async_context(self._tools._changing(scope, real))
             await _write_all(scope.workspace, trial)
-        changed = [posixpath.relpath(path, scope.bounds.cwd) for path in trial.written]
+        changed = [shown_in(scope, path) for path in trial.written]
         return f"Changed {len(changed)} {'file' if len(changed) == 1 else 'files'}: {', '.join(changed)}."
 
 

@@ -20,6 +20,8 @@ LINE_CHARS: Final = 1_000
 """A longer line is shown around its match."""
 MOST_CHARS: Final = 400_000
 """Of all lines together."""
+MOST_NAMED: Final = 10
+CUT: Final = "[... the folder is too large to search completely; narrow the path]"
 _BEFORE_MATCH_CHARS: Final = 200
 _BINARY_PROBE_BYTES: Final = 8_000
 _FEW_FILES: Final = 200
@@ -46,6 +48,17 @@ class Found(Record):
     """Whether the time limit was reached."""
     skipped: tuple[str, ...] = ()
     """Files that are too large or cannot be read."""
+
+    def notes(self, was_cut: bool) -> list[str]:
+        """What the result does not show, for the model; `was_cut`: not all files were searched."""
+        named, more = ", ".join(self.skipped[:MOST_NAMED]), ", ..." if len(self.skipped) > MOST_NAMED else ""
+        skipped = f"[{len(self.skipped)} files skipped (too large or unreadable): {named}{more}]"
+        return [
+            *([f"[... truncated at {len(self.lines)} matches]"] if self.is_full else []),
+            *([skipped] if self.skipped else []),
+            *(["[... the search timed out; narrow the path]"] if self.is_late else []),
+            *([CUT] if was_cut else []),
+        ]
 
 
 class TextSearch:

@@ -7,15 +7,18 @@ from co_tui.agent.permissions.git_guard import git_variables
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.sandbox import Sandbox, sandbox_problem
 from co_tui.agent.redact import without_secrets
+from co_tui.folders import Folders
 from co_tui.paths import path_text
 from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.history.stored_rewind import complete_restores
-from co_tui.session.snapshots.session_snapshots import local_snapshots
+from co_tui.session.snapshots.several_folders import local_snapshots
 from co_tui.session.tools.folder.safe_texts import SafeTexts
 from co_tui.session.tools.folder.session_folder import LocalFolder, WrapFolder
 from co_tui.session.tools.running_commands import RunningCommands
 from co_tui.session.workplace.here.local_user_process import start_locally
 from co_tui.session.workplace.session_workplace import SessionParts, SessionWorkplace, UserProcess
+from co_tui.settings.trust_requests import added_folder_answer
+from co_tui.trust import Trust
 
 
 class LocalSession(SessionWorkplace):
@@ -26,25 +29,35 @@ class LocalSession(SessionWorkplace):
         self.folder_text = path_text(folder)
         paths, session_id = parts.paths, parts.recorder.session_id
         self.commands = RunningCommands(parts.recorder.announce, paths.commands(session_id), session_id)
-        self.commands.may_keep = CreatedFiles(parts.questions).ask
-        self.snapshots = local_snapshots(paths, session_id, folder, parts.environ)
+        self.commands.may_keep = CreatedFiles(parts.questions, folder).ask
+        self.folders = Folders(folder)
+        self.snapshots = local_snapshots(paths, session_id, self.folders, parts.environ)
 
     def judge(self, is_read_only: Callable[[str], bool]) -> Judge:
         paths, environ = self._parts.paths, git_variables(self._parts.environ)
         own = (paths.config, paths.state, paths.data)
-        return Judge(folder=self._folder, home=Path.home(), own=own, environ=environ, is_read_only=is_read_only)
+        home, folders = Path.home(), self.folders
+        return Judge(
+            folder=self._folder, home=home, own=own, environ=environ, is_read_only=is_read_only, folders=folders
+        )
 
     async def sandbox_problem(self, kind: str) -> str:
-        return await sandbox_problem(kind)
+        return await sandbox_problem(kind, self._folder, *self.folders.added)
 
     def tool_folder(
         self, kind: str, *, is_sandboxed: Callable[[], bool], read_only: bool, wrap: WrapFolder | None
     ) -> LocalFolder:
-        sandbox = Sandbox(kind=kind, folder=self._folder, home=Path.home(), paths=self._parts.paths)
+        home, paths = Path.home(), self._parts.paths
+        sandbox = Sandbox(kind=kind, folder=self._folder, home=home, paths=paths, folders=self.folders)
         return LocalFolder(sandbox, self.commands, is_sandboxed=is_sandboxed, read_only=read_only, wrap=wrap)
 
     def texts(self, own: Sequence[Path] = ()) -> SafeTexts:
         return SafeTexts(self._folder, own)
+
+    def added_texts(self) -> list[SafeTexts]:
+        trust = Trust(self._parts.paths.trust_file)
+        trusted = (each for each in self.folders.added if added_folder_answer(trust, each))
+        return [SafeTexts(each, is_project=True) for each in trusted]
 
     async def start_command(self, command: str, on_output: Callable[[bytes], None]) -> UserProcess:
         environ, commands = without_secrets(self._parts.environ), self.commands

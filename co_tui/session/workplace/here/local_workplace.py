@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from co_tui.events import Surroundings
+from co_tui.folders import Folders
 from co_tui.inert import one_line
-from co_tui.paths import is_inside, path_text
+from co_tui.paths import home_text, is_inside, path_text
 from co_tui.session.checkout import repository_of
 from co_tui.session.workplace.workplace import Workplace
 
@@ -27,8 +28,12 @@ NAME_CHARS: Final = 200
 class LocalWorkplace(Workplace):
     """Files and commands are this machine's."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, add_dirs: Sequence[str] = ()) -> None:
+        """`add_dirs` are real paths."""
         self.folder = folder
+        self.add_dirs = tuple(add_dirs)
+        self.folders = Folders(folder)
+        self.folders.use([*map(Path, add_dirs)])
 
     @property
     def text(self) -> str:
@@ -51,7 +56,7 @@ class LocalWorkplace(Workplace):
         return self.folder
 
     def in_folder(self, folder: Path) -> Workplace:
-        return LocalWorkplace(folder)
+        return LocalWorkplace(folder, self.add_dirs)
 
     def can_move_to(self, recorded: str) -> bool:
         from co_tui.session.workplace.host.address import recorded_address
@@ -95,7 +100,8 @@ class LocalWorkplace(Workplace):
     def list_files(self) -> list[str]:
         from co_tui.session.workplace.listed_files import find_files
 
-        return find_files(self.folder)
+        added = (f"{home_text(str(each))}/{name}" for each in self.folders.added for name in find_files(each))
+        return [*find_files(self.folder), *added]
 
     def named_files(self, text: str, servers: Collection[str] = ()) -> "NamedFiles":
         from co_tui.session.file_references import named_files
@@ -103,10 +109,17 @@ class LocalWorkplace(Workplace):
         return named_files(text, self.folder, servers)
 
     async def attached(self, file: "NamedFile") -> "NamedFile":
-        return file
+        if not file.is_folder:
+            return file
+        import asyncio
+
+        from co_tui.session.workplace.listed_files import folder_listing
+
+        listing = await asyncio.to_thread(folder_listing, file.path)
+        return file._replace(data=listing.encode(), is_folder=False)
 
     def holds(self, file: "NamedFile") -> bool:
-        return is_inside(file.path, self.folder.resolve())
+        return is_inside(file.path, self.folder.resolve()) or self.folders.holder(file.path) is not None
 
     def branch_changes(self, environ: Mapping[str, str], hides: "Sequence[RuleInForce]") -> "BranchChanges":
         from co_tui.session.workplace.branch_changes import branch_changes
@@ -116,7 +129,9 @@ class LocalWorkplace(Workplace):
     def for_session(self, parts: "SessionParts") -> "SessionWorkplace":
         from co_tui.session.workplace.here.local_session import LocalSession
 
-        return LocalSession(self.folder, parts)
+        session = LocalSession(self.folder, parts)
+        self.folders = session.folders
+        return session
 
 
 def today() -> str:

@@ -69,7 +69,7 @@ def _entry(said: Any) -> FileEntry:
 class HostFileTools(FolderToolset):
     """Lists, finds and searches with the harness's commands, which run there. Rules allow no file outside."""
 
-    async def _scope_of(self, scope: Scope, path: str) -> tuple[Scope, str]:
+    async def _scope_of(self, scope: Scope, path: str, *, write: bool = False) -> tuple[Scope, str]:
         return scope, path
 
     async def _list_directory(self, scope: Scope, ctx: RunContext[Any] | None, path: str = ".") -> str:

@@ -25,6 +25,7 @@ from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
 
 from co_tui.agent.permissions.sandbox import unusable_sandbox_text
 from co_tui.inert import one_line
+from co_tui.session.tools.folder.folder_guard import FolderGuard
 from co_tui.session.tools.folder.session_folder import COMMAND_ENVIRONMENT, SandboxedFolder, SessionFolder
 from co_tui.session.workplace.host.address import HostUnreachable
 from co_tui.session.workplace.host.host_commands import HostCommands
@@ -185,6 +186,13 @@ class HostSandboxed(SandboxedFolder):
         self._host, self._commands, self._sandboxes = backend.host, backend.commands, sandboxes
         self._kind, self._is_used = kind, is_used
         self._guard = backend.commands.remote_guard(backend.host.folder)
+
+    @property
+    def _added(self) -> tuple[Path, ...]:
+        return ()
+
+    def _guards(self) -> list[FolderGuard]:
+        return [self._guard]
 
     async def _sandbox(self) -> list[str]:
         with _as_tool_failure():

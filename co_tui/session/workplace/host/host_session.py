@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from co_tui.agent.permissions.judge import Judge
+from co_tui.folders import ON_A_HOST, Folders
 from co_tui.session.snapshots.session_snapshots import kept_snapshots
 from co_tui.session.tools.folder.session_folder import WrapFolder
 from co_tui.session.workplace.host.host_commands import HostCommands
@@ -33,6 +34,7 @@ class HostSession(SessionWorkplace):
         self.commands = HostCommands(recorder.announce, paths.commands(session_id), session_id, link=link)
         self.snapshots = HostSnapshots(kept_snapshots(paths, session_id, folder), link)
         self._own = (paths.config, paths.state, paths.data)
+        self.folders = Folders(folder, problem=ON_A_HOST)
         self._sandboxes = RemoteSandboxes(link, host.address.host)
 
     def judge(self, is_read_only: Callable[[str], bool]) -> Judge:

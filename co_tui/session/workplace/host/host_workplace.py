@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from co_tui.events import Surroundings
+from co_tui.folders import ON_A_HOST, Folders
 from co_tui.inert import one_line
 from co_tui.paths import Paths, current_folder, ensure_dir
 from co_tui.session.file_references import NOT_MEANT, NamedFile, NamedFiles, remote_files
@@ -27,6 +28,7 @@ class HostWorkplace(Workplace):
         self.host = host
         self._listed: list[str] = []
         self.folder = ensure_dir(stand_in(paths.state, host.address))
+        self.folders = Folders(self.folder, problem=ON_A_HOST)
 
     @property
     def text(self) -> str:

@@ -108,8 +108,8 @@ class RemoteProgram:
         }
 
     def list_files(self) -> str:
-        """Paths below the folder that a prompt can name, one a line."""
-        return "\n".join(find_files(self.folder))
+        """Files below the folder that a prompt can name, one a line."""
+        return "\n".join(path for path in find_files(self.folder) if not path.endswith("/"))
 
     def attached_file(self, name: str) -> str:
         """The beginning of a file of the folder, in base 64."""
