@@ -30,8 +30,6 @@ NEIGHBOUR: Final = 0.1
 OF_A_MAP: Final = frozenset("│⋮├└")
 MAP_WEIGHT: Final = 0.3
 """What a line of a map of the project or a tree of files counts, which can be drawn again."""
-MOST_OF_MAPS: Final = 20
-"""Lines of maps in a journal."""
 LINE_COST: Final = 1
 GAP_COST: Final = 2
 NOTABLE: Final = 1.3
@@ -140,8 +138,6 @@ class Chooser:
     """Words that a line gets more room for."""
     taken: list[tuple[Candidate, int]] = field(default_factory=list)
     """The chosen lines and heads, the least important last."""
-    of_maps: int = 0
-    """How many of the chosen lines are of maps."""
     _left: dict[str, float] = field(default_factory=dict)
     """The value of one more line with each name."""
     _least: float = 0.0
@@ -225,7 +221,6 @@ class Chooser:
             candidate.is_open = True
             self._note(candidate.head_names)
         self.budget -= cost
-        self.of_maps += _is_of_map(line)
         candidate.chosen[place] = line
         self.taken.append((candidate, place))
         self.shown.add(text)
@@ -282,8 +277,8 @@ class Chooser:
         if self.focus and not self.focus.isdisjoint(_words(candidate.lines[place].text)):
             worth += FOCUS_WEIGHT
         worth *= candidate.weight * (NOTABLE if is_notable else 1.0)
-        if _is_of_map(candidate.lines[place]):
-            worth *= MAP_WEIGHT if self.of_maps < MOST_OF_MAPS else 0.0
+        if candidate.lines[place].text.lstrip()[:1] in OF_A_MAP:
+            worth *= MAP_WEIGHT
         return worth / self._cost(candidate, place)
 
     def _head_worth(self, candidate: Candidate) -> float:
@@ -291,10 +286,6 @@ class Chooser:
         if self.focus and not self.focus.isdisjoint(_words(candidate.head.text)):
             alone += FOCUS_WEIGHT
         return (self._names_worth(candidate.head_names) + alone) / max(1, candidate.head_cost)
-
-
-def _is_of_map(line: ShownLine) -> bool:
-    return line.text.lstrip()[:1] in OF_A_MAP
 
 
 def focus_words(focus: str) -> frozenset[str]:

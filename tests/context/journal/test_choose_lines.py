@@ -2,15 +2,7 @@
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.journal.choose_lines import (
-    GAP_COST,
-    LINE_COST,
-    MOST_LISTED,
-    MOST_OF_MAPS,
-    Candidate,
-    Chooser,
-    bare_names,
-)
+from co_tui.context.journal.choose_lines import GAP_COST, LINE_COST, MOST_LISTED, Candidate, Chooser, bare_names
 from co_tui.context.journal.entries import Head, Kind
 from co_tui.context.journal.journal import LATEST_STEPS, Journal, appended, rewritten
 from co_tui.context.journal.shown_lines import ShownLine
@@ -123,10 +115,6 @@ def test_lines_of_a_map_of_the_project_leave_room_for_what_was_found() -> None:
     names = dict.fromkeys(("parse_rows", "path_of_it", "price_rows", "load_rows"), 1.0)
     Chooser(names, 30).choose([shown])
     assert next(iter(shown.chosen)) == 1
-    names = {f"name_{n}": 1.0 for n in range(90)}
-    tree = candidate(0, Kind.CALL, "$ tree", *(f"├── {name} of it" for name in names))
-    Chooser(names, 2_000).choose([tree])
-    assert len(tree.chosen) == MOST_OF_MAPS
 
 
 def test_the_last_edit_of_a_file_shows_what_it_changed() -> None:
