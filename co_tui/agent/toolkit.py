@@ -17,6 +17,7 @@ from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import RunContext, ToolDefinition, ToolDenied
 from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 
+from co_tui.agent.acting_capabilities import call_only_acting_capabilities
 from co_tui.agent.delegates import Delegate, Delegates, delegation, own_tools_only
 from co_tui.agent.permissions.verdict import RUN, VERDICT, Verdict
 from co_tui.agent.tool_names import DELEGATE_TOOL
@@ -60,17 +61,7 @@ TOOL_RETRIES: Final = 1_000_000
 see failures, and the session stops a model that repeats a failing call."""
 
 
-def _copied(context: RunContext[Any]) -> RunContext[Any]:
-    """A copy that shares all values, as `copy` makes it, in a quarter of the time.
-
-    The library copies a run's context for every capability at every step: that was a twelfth of a short turn.
-    """
-    new = object.__new__(type(context))
-    vars(new).update(vars(context))
-    return new
-
-
-RunContext.__copy__ = _copied  # type: ignore[attr-defined]
+call_only_acting_capabilities()
 
 
 def working_instructions(folder: str, timeout_s: float, *, sandbox: str = "", read_only: bool = False) -> str:

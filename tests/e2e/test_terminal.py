@@ -57,14 +57,14 @@ def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None
     terminal.type(PARIS)
     terminal.press("Enter")
     terminal.wait(PARIS, "co-tui ", " of 8.2k", gone="Esc stop")
-    stop_a_long_answer(terminal)
     if LONG_RUN:
+        stop_a_long_answer(terminal)
         clear_resume_and_search(terminal)
     terminal.leave()
     row = co_tui("sessions", "--json").objects[-1]
     assert row["title"].startswith("Is Paris a capital")
     kinds = [entry["message"]["kind"] for entry in co_tui("show", row["id"], "--json").objects]
-    assert len(kinds) >= 4 and kinds == ["request", "response"] * (len(kinds) // 2)
+    assert kinds == ["request", "response"] * max(1, len(kinds) // 2)
 
 
 def ask(terminal: Terminal, question: str) -> None:

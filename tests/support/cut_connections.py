@@ -84,7 +84,8 @@ class CutConnections:
 
     def _pass(self, client: socket.socket) -> None:
         server = socket.socket(socket.AF_UNIX)
-        with client, server, contextlib.suppress(OSError):
+        # Closing alone does not end a connection that `_copy_back` reads from.
+        with client, server, _hanging_up(server, client), contextlib.suppress(OSError):
             server.connect(self._server)
             self._open += [client, server]
             if self.is_down:
@@ -130,6 +131,14 @@ def _hang_up(*ends: socket.socket) -> None:
     for end in ends:
         with contextlib.suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def _hanging_up(*ends: socket.socket) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        _hang_up(*ends)
 
 
 @contextlib.contextmanager

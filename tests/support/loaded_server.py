@@ -65,6 +65,7 @@ LOADED = (
     "openai.resources.chat.chat",
     "openai.resources.chat.completions.completions",
     "openai.resources.responses.responses",
+    "pydantic_ai.mcp",
     "pydantic_ai.models.openai",
     "pydantic_ai.providers.openai",
     "rich._emoji_codes",

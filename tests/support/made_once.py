@@ -28,6 +28,7 @@ from textual.css.stylesheet import Stylesheet
 from co_tui.session.workplace.host import link, sent_program
 from co_tui.store.file_lock import file_lock
 from co_tui.store.sqlite import migrations
+from tests.support.messages_once import look_up_once
 from tests.support.styles_once import style_once
 
 _migrate = migrations.migrate
@@ -63,6 +64,7 @@ def make_once(*, now: bool = False) -> None:
     migrations.create_schema = _create_or_copy
     Stylesheet._parse_rules = _parse_once
     style_once()
+    look_up_once()
     _function_schema.function_schema = _describe_once
     PricedProvider.find_model = _find_model_once
     assert _READ_SOURCES in _boot

@@ -1,8 +1,8 @@
 """Screens as they look: the words of each line and the colours under them, at several sizes, dark and light.
 
 Kept as text, so that a change is read where it was made. `--pictures FOLDER` draws them for the eye. The suite looks at
-one size of each scene: dark and not the largest, or the largest and light; and in a long row of scenes at every second
-one. A long run, `--pictures` and `--snapshot-update` look at all of them.
+one size of each scene: in turn at the largest and at the one before it, dark but for one of a row; and in a long row of
+scenes at every second one. A long run, `--pictures` and `--snapshot-update` look at all of them.
 """
 
 import asyncio
@@ -110,7 +110,7 @@ class Pictures:
         """All themes at the last size, the first at the others."""
         async with app.run_test(size=sizes[-1]) as pilot:
             await scene(pilot)
-            drawn = await self._at_each(pilot, sizes, len(self._name))
+            drawn = await self._at_each(pilot, sizes, len(self._name) % 2)
         self._compare("\n".join(drawn))
 
     async def of_each(self, app: CoTui, scenes: Mapping[str, Scene], sizes: Sequence[tuple[int, int]] = SIZES) -> None:
@@ -139,15 +139,19 @@ class Pictures:
 
     async def _at_each(self, pilot: Pilot[None], sizes: Sequence[tuple[int, int]], number: int) -> list[str]:
         dark, light = ({name: theme} for name, theme in THEMES.items())
-        looks: list[Look] = [*((size, dark) for size in sizes[:-1]), (sizes[-1], THEMES)]
-        if not self._all:
-            looks = [*looks[-2:-1], (sizes[-1], light)]
+        if self._all:
+            looks: list[Look] = [*((size, dark) for size in sizes[:-1]), (sizes[-1], THEMES)]
+            return [await self._at(pilot, size, themes) for size, themes in looks]
+        *_, small, large = [*sizes, *sizes]
         drawn = []
-        for place, (size, themes) in enumerate(looks):
-            if self._all or place == number % len(looks):
-                drawn.append(await self._at(pilot, size, themes))
-            else:
-                await pilot.resize_terminal(*size)  # what is in view depends on the sizes before
+        if number % 2 == 0:
+            drawn.append(await self._at(pilot, small, dark))
+        if number == 1:
+            await pilot.resize_terminal(*small)  # what is in view depends on the size before
+            drawn.append(await self._at(pilot, large, light))
+        elif number % 2:
+            drawn.append(await self._at(pilot, large, dark))
+        await pilot.resize_terminal(*large)
         return drawn
 
     async def _at(self, pilot: Pilot[None], size: tuple[int, int], themes: Mapping[str, str]) -> str:

@@ -1,9 +1,10 @@
 """Driving the app with Pilot against a local provider."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from rich.cells import cell_len
 from textual.pilot import Pilot
@@ -18,7 +19,7 @@ from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.widgets.field import Field
 from tests.support import waiting
-from tests.support.provider import Provider
+from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
 
 _LOOKED_AT = "_looked_at"
@@ -69,6 +70,32 @@ async def running(
         else:
             await app.action_quit()
     assert failing or not app.failures, app.failures
+
+
+Look = Callable[[CoTui, Pilot[None], Provider], Awaitable[None]]
+"""What is looked at in an app without a session yet."""
+
+
+async def look_in_one_app(home: Path, provider: Provider, *looks: Look) -> None:
+    """Each in a new session of one app: starting one for each takes longer than most of them."""
+    async with running(launch_for(home, provider)) as (app, pilot):
+        for look in looks:
+            await look(app, pilot, provider)
+            await begin_again(app, pilot, provider)
+
+
+async def begin_again(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    """As after the start: nothing said, typed, asked or notified, and a provider without a script."""
+    while app.screen is not app.chat:
+        app.pop_screen()
+        await pilot.pause()
+    await app.controller.begin_session()
+    await until(pilot, lambda: not (app.controller.session or app.controller.opening or question_shown(app)))
+    app.chat.prompt.text = ""
+    app.chat.prompt.focus()
+    app.clear_notifications()
+    provider.requests.clear()
+    provider.script, provider.default = [], Reply()
 
 
 def question_shown(app: CoTui) -> str:
@@ -133,7 +160,8 @@ def transcript_text(app: CoTui) -> str:
 def screen_text(app: CoTui) -> str:
     """What a person sees, line by line."""
     setattr(app, _LOOKED_AT, True)
-    strips = app.screen._compositor.render_strips(app.size)
+    with mock.patch.object(app, "get_line_filters", list):  # they change colours only
+        strips = app.screen._compositor.render_strips(app.size)
     return "\n".join(strip.text.rstrip() for strip in strips)
 
 

@@ -27,6 +27,8 @@ class _Styled:
         self.rules = rules
         """Kept, so that no other rules get their identity."""
         self.found: dict[Hashable, tuple[Any, tuple[bool, ...]]] = {}
+        self.first: dict[Hashable, dict[str, Any]] = {}
+        """What the rules come to on a node that had none."""
 
     def situation(self, node: DOMNode) -> Hashable:
         app, *below = node.css_path_nodes
@@ -73,7 +75,16 @@ def _apply_once(sheet: Stylesheet, node: DOMNode, *, animate: bool = False, cach
     rules, flags = known
     for flag, value in zip(_FLAGS, flags, strict=True):
         setattr(node, flag, value)
-    if animate or node.styles.base._rules != rules:
+    base = node.styles.base
+    animate = animate and bool(rules.get("transitions"))
+    if not (animate or base._rules or node._is_mounted):
+        if situation in styled.first:
+            base.merge_rules(styled.first[situation])
+            node.notify_style_update()
+        else:
+            sheet.replace_rules(node, rules)
+            styled.first[situation] = dict(base._rules)
+    elif animate or base._rules != rules:
         sheet.replace_rules(node, rules, animate=animate)
     else:
         node.notify_style_update()

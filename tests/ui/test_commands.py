@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from textual import events
+from textual.pilot import Pilot
 
 from co_tui.actions import COMMANDS
 from co_tui.settings import load
@@ -16,7 +17,16 @@ from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.transcript.block import Block
 from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.screen import (
+    ask,
+    launch_for,
+    look_in_one_app,
+    running,
+    screen_text,
+    transcript_text,
+    type_text,
+    until,
+)
 from tests.support.stores import listed
 
 
@@ -51,23 +61,21 @@ async def test_history_context_and_config(home: Path, provider: Provider) -> Non
         await until(pilot, lambda: "above are cleared" in transcript_text(app))  # also when it is read again
 
 
-async def test_an_unknown_command_suggests_the_nearest(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await type_text(pilot, "/cleer \n")
-        await until(pilot, lambda: "Unknown command /cleer. Did you mean /clear?" in transcript_text(app))
-        assert app.chat.prompt.text == "", "it does not join what is typed next"
-        await pilot.press("up")
-        assert app.chat.prompt.text == "/cleer ", "to be mended, not typed again"
-        app.chat.prompt.text = ""
-        await type_text(pilot, "/xyzzy \n")
-        await until(pilot, lambda: "See /help." in transcript_text(app))
-        assert provider.requests == []
+async def an_unknown_command_suggests_the_nearest(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    await type_text(pilot, "/cleer \n")
+    await until(pilot, lambda: "Unknown command /cleer. Did you mean /clear?" in transcript_text(app))
+    assert app.chat.prompt.text == "", "it does not join what is typed next"
+    await pilot.press("up")
+    assert app.chat.prompt.text == "/cleer ", "to be mended, not typed again"
+    app.chat.prompt.text = ""
+    await type_text(pilot, "/xyzzy \n")
+    await until(pilot, lambda: "See /help." in transcript_text(app))
+    assert provider.requests == []
 
 
-async def test_a_prompt_that_begins_with_a_path_is_a_prompt(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await ask(app, pilot, "/etc/hosts is what")
-        assert provider.requests[0]["messages"][-1]["content"] == "/etc/hosts is what"
+async def a_prompt_that_begins_with_a_path_is_a_prompt(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    await ask(app, pilot, "/etc/hosts is what")
+    assert provider.requests[0]["messages"][-1]["content"] == "/etc/hosts is what"
 
 
 @only_in_a_long_run
@@ -83,20 +91,19 @@ async def test_a_key_pressed_twice_neither_stacks_nor_breaks_dialogs(home: Path,
         await until(pilot, lambda: app.screen is app.chat)
 
 
-async def test_slash_completion_chooses_and_runs(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await type_text(pilot, "/he")
-        await until(pilot, lambda: "/help" in screen_text(app) and "Enter runs it" in screen_text(app))
-        await pilot.press("tab")
-        assert app.chat.prompt.text == "/help "
-        await pilot.press(*["backspace"] * 6)
-        await type_text(pilot, "/")
-        await pilot.press("down", "up", "enter")
-        await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
-        await pilot.press("escape")
-        await type_text(pilot, "/s")
-        await pilot.press("escape")
-        assert app.chat.prompt.text == "/s" and not app.chat.query_one(Completions).display
+async def slash_completion_chooses_and_runs(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    await type_text(pilot, "/he")
+    await until(pilot, lambda: "/help" in screen_text(app) and "Enter runs it" in screen_text(app))
+    await pilot.press("tab")
+    assert app.chat.prompt.text == "/help "
+    await pilot.press(*["backspace"] * 6)
+    await type_text(pilot, "/")
+    await pilot.press("down", "up", "enter")
+    await until(pilot, lambda: type(app.screen).__name__ == "HelpScreen")
+    await pilot.press("escape")
+    await type_text(pilot, "/s")
+    await pilot.press("escape")
+    assert app.chat.prompt.text == "/s" and not app.chat.query_one(Completions).display
 
 
 async def test_help_explains_keys_commands_and_the_gauge(home: Path, provider: Provider) -> None:
@@ -113,16 +120,26 @@ async def test_help_explains_keys_commands_and_the_gauge(home: Path, provider: P
         assert app.screen is app.chat
 
 
-async def test_the_palette_has_the_same_commands_and_hears_what_is_typed_with_its_key(
-    home: Path, provider: Provider
+async def the_palette_has_the_same_commands_and_hears_what_is_typed_with_its_key(
+    app: CoTui, pilot: Pilot[None], provider: Provider
 ) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        for key in ("ctrl+p", *"histor"):
-            app.post_message(events.Key(key, key if len(key) == 1 else None))
-        await until(pilot, lambda: "Count turns and messages" in screen_text(app))
-        assert "/compact" not in screen_text(app) and not app.chat.prompt.text
-        await pilot.press("enter")
-        await until(pilot, lambda: app.screen is app.chat and "0 turns" in transcript_text(app))
+    for key in ("ctrl+p", *"histor"):
+        app.post_message(events.Key(key, key if len(key) == 1 else None))
+    await until(pilot, lambda: "Count turns and messages" in screen_text(app))
+    assert "/compact" not in screen_text(app) and not app.chat.prompt.text
+    await pilot.press("enter")
+    await until(pilot, lambda: app.screen is app.chat and "0 turns" in transcript_text(app))
+
+
+async def test_what_begins_with_a_slash_is_completed_corrected_or_a_prompt(home: Path, provider: Provider) -> None:
+    await look_in_one_app(
+        home,
+        provider,
+        an_unknown_command_suggests_the_nearest,
+        a_prompt_that_begins_with_a_path_is_a_prompt,
+        slash_completion_chooses_and_runs,
+        the_palette_has_the_same_commands_and_hears_what_is_typed_with_its_key,
+    )
 
 
 def test_the_palette_puts_the_likeliest_command_first() -> None:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 from textual.geometry import Offset
+from textual.pilot import Pilot
 from textual.selection import Selection
 from textual.widgets import Input, OptionList
 
@@ -23,7 +24,16 @@ from co_tui.ui.transcript.transcript import Transcript
 from co_tui.ui.widgets.key_line import KeyLine
 from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.screen import (
+    ask,
+    launch_for,
+    look_in_one_app,
+    running,
+    screen_text,
+    transcript_text,
+    type_text,
+    until,
+)
 
 SLOW = Reply(text="slow " * 400, delay_s=0.05)
 
@@ -52,52 +62,48 @@ async def test_the_queue_screen_drops_the_prompt_that_was_chosen_while_the_queue
         assert len(queue.prompts) == 1
 
 
-async def test_waiting_prompts_stay_below_what_they_follow_and_escape_holds_them(
-    home: Path, provider: Provider
+async def waiting_prompts_stay_below_what_they_follow_and_escape_holds_them(
+    app: CoTui, pilot: Pilot[None], provider: Provider
 ) -> None:
     provider.script = [SLOW]
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await type_text(pilot, "first\n")
-        await until(pilot, lambda: "slow" in transcript_text(app))
-        for prompt in ("second", "third", "fourth"):
-            await type_text(pilot, f"{prompt}\n")
-        await until(pilot, lambda: "3 queued" in screen_text(app))
-        kinds = [block.text.strip()[:6] for block in app.chat.transcript.blocks]
-        assert kinds.index("second") > next(n for n, text in enumerate(kinds) if text.startswith("slow"))
-        await pilot.press("escape")
-        await until(
-            pilot,
-            lambda: app.controller.idle and "3 on hold" in screen_text(app),
-        )
-        assert len(provider.requests) == 1, "nothing starts by itself"
-        last = [block.text for block in app.chat.transcript.blocks][-3:]
-        assert last == ["second", "third", "fourth"], "below the word that says it was interrupted"
+    await type_text(pilot, "first\n")
+    await until(pilot, lambda: "slow" in transcript_text(app))
+    for prompt in ("second", "third", "fourth"):
+        await type_text(pilot, f"{prompt}\n")
+    await until(pilot, lambda: "3 queued" in screen_text(app))
+    kinds = [block.text.strip()[:6] for block in app.chat.transcript.blocks]
+    assert kinds.index("second") > next(n for n, text in enumerate(kinds) if text.startswith("slow"))
+    await pilot.press("escape")
+    await until(
+        pilot,
+        lambda: app.controller.idle and "3 on hold" in screen_text(app),
+    )
+    assert len(provider.requests) == 1, "nothing starts by itself"
+    last = [block.text for block in app.chat.transcript.blocks][-3:]
+    assert last == ["second", "third", "fourth"], "below the word that says it was interrupted"
 
-        await pilot.press("up")
-        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
-        await pilot.press("j", "d")
-        await until(
-            pilot, lambda: [prompt.text for prompt in app.controller.session.queue.prompts] == ["third", "fourth"]
-        )
-        await pilot.press("enter")
-        await until(pilot, lambda: app.chat.prompt.text == "fourth")
-        assert [prompt.text for prompt in app.controller.session.queue.prompts] == ["third"]
+    await pilot.press("up")
+    await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+    await pilot.press("j", "d")
+    await until(pilot, lambda: [prompt.text for prompt in app.controller.session.queue.prompts] == ["third", "fourth"])
+    await pilot.press("enter")
+    await until(pilot, lambda: app.chat.prompt.text == "fourth")
+    assert [prompt.text for prompt in app.controller.session.queue.prompts] == ["third"]
 
-        await pilot.press("enter")
-        await until(pilot, lambda: len(provider.requests) == 2 and app.controller.idle)
-        assert "1 on hold" in screen_text(app), "what was typed anew is answered; the rest waits for a word"
-        await pilot.press("enter")
-        await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
-        asked = [request["messages"][-1]["content"] for request in provider.requests]
-        assert asked == ["first", "fourth", "third"] and "on hold" not in screen_text(app)
+    await pilot.press("enter")
+    await until(pilot, lambda: len(provider.requests) == 2 and app.controller.idle)
+    assert "1 on hold" in screen_text(app), "what was typed anew is answered; the rest waits for a word"
+    await pilot.press("enter")
+    await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
+    asked = [request["messages"][-1]["content"] for request in provider.requests]
+    assert asked == ["first", "fourth", "third"] and "on hold" not in screen_text(app)
 
 
-async def test_retries_are_one_line_that_changes(home: Path, provider: Provider) -> None:
+async def retries_are_one_line_that_changes(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
     provider.script = [Reply(status=503, body='{"error": {"message": "had an error"}}')] * 2
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await ask(app, pilot, "hello")
-        told = [block.text for block in app.chat.transcript.blocks if "Retrying" in block.text]
-        assert len(told) == 1 and "had an error. Retrying" in told[0] and "(2 of 4)." in told[0]
+    await ask(app, pilot, "hello")
+    told = [block.text for block in app.chat.transcript.blocks if "Retrying" in block.text]
+    assert len(told) == 1 and "had an error. Retrying" in told[0] and "(2 of 4)." in told[0]
 
 
 def test_a_retry_is_reported_in_whole_sentences() -> None:
@@ -128,15 +134,14 @@ async def test_a_server_without_a_named_model_has_no_dangling_colon(home: Path, 
         assert "openai-chat:scripted" in screen_text(app).splitlines()[0]
 
 
-async def test_selected_text_can_be_read(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await ask(app, pilot, "select me")
-        transcript = app.chat.transcript
-        app.screen.selections = {transcript: Selection(Offset(0, 0), Offset(40, 2))}
-        await pilot.pause()
-        chosen = [segment for segment in transcript.render_line(1) if "select me" in segment.text]
-        assert chosen and chosen[0].style and chosen[0].style.bgcolor != transcript.rich_style.bgcolor
-        assert chosen[0].style.color != chosen[0].style.bgcolor
+async def selected_text_can_be_read(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    await ask(app, pilot, "select me")
+    transcript = app.chat.transcript
+    app.screen.selections = {transcript: Selection(Offset(0, 0), Offset(40, 2))}
+    await pilot.pause()
+    chosen = [segment for segment in transcript.render_line(1) if "select me" in segment.text]
+    assert chosen and chosen[0].style and chosen[0].style.bgcolor != transcript.rich_style.bgcolor
+    assert chosen[0].style.color != chosen[0].style.bgcolor
 
 
 def test_tags_outside_code_are_shown() -> None:
@@ -172,19 +177,29 @@ def test_a_long_entry_of_the_timeline_hangs_below_its_words() -> None:
     assert all(line.startswith("        ") for line in lines[1:])
 
 
-async def test_the_view_says_which_key_leads_to_the_end(home: Path, provider: Provider) -> None:
+async def the_view_says_which_key_leads_to_the_end(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
     provider.default = Reply(text="\n\n".join(f"paragraph {n}" for n in range(60)))
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await ask(app, pilot, "hello")
-        await pilot.press("pageup")
-        await until(pilot, lambda: "Ctrl+End" in screen_text(app))
-        await pilot.press("ctrl+end")
-        await until(pilot, lambda: "paragraph 59" in screen_text(app) and "Ctrl+End" not in screen_text(app))
-        await pilot.press("ctrl+f")
-        await until(pilot, lambda: "Search in this conversation" in screen_text(app))
-        assert "paragraph 59" in screen_text(app), "searching leaves the newest lines in view"
-        await type_text(pilot, "paragraph\n")
-        assert "paragraph 59" in screen_text(app)
+    await ask(app, pilot, "hello")
+    await pilot.press("pageup")
+    await until(pilot, lambda: "Ctrl+End" in screen_text(app))
+    await pilot.press("ctrl+end")
+    await until(pilot, lambda: "paragraph 59" in screen_text(app) and "Ctrl+End" not in screen_text(app))
+    await pilot.press("ctrl+f")
+    await until(pilot, lambda: "Search in this conversation" in screen_text(app))
+    assert "paragraph 59" in screen_text(app), "searching leaves the newest lines in view"
+    await type_text(pilot, "paragraph\n")
+    assert "paragraph 59" in screen_text(app)
+
+
+async def test_a_day_is_read_as_it_went(home: Path, provider: Provider) -> None:
+    await look_in_one_app(
+        home,
+        provider,
+        waiting_prompts_stay_below_what_they_follow_and_escape_holds_them,
+        retries_are_one_line_that_changes,
+        selected_text_can_be_read,
+        the_view_says_which_key_leads_to_the_end,
+    )
 
 
 @only_in_a_long_run

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 from textual.widgets import Input
 
 from co_tui.session.approvals.questions import ApprovalQuestion
@@ -18,7 +19,16 @@ from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.timeline.timeline_widget import Timeline
 from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.screen import (
+    ask,
+    launch_for,
+    look_in_one_app,
+    running,
+    screen_text,
+    transcript_text,
+    type_text,
+    until,
+)
 from tests.support.waiting import HANGING_S, PATIENCE_S
 
 COMMAND = ApprovalQuestion(
@@ -35,46 +45,57 @@ def border(app: CoTui) -> str:
     return "\n".join(screen_text(app).rstrip("\n").splitlines()[-4:-1])
 
 
-async def test_in_a_question_esc_denies_and_in_the_prompt_it_stops(home: Path, provider: Provider) -> None:
+async def in_a_question_esc_denies_and_in_the_prompt_it_stops(
+    app: CoTui, pilot: Pilot[None], provider: Provider
+) -> None:
     provider.default = Reply(wait_s=HANGING_S)
-    async with running(launch_for(home, provider)) as (app, pilot):
-        app.send("go")
-        await until(pilot, lambda: "Esc stop" in border(app) and "Esc Stop" in footer(app))
-        asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
-        await until(pilot, lambda: app.chat.query(QuestionPanel))
-        app.chat.query_one(QuestionPanel).focus()
-        await until(pilot, lambda: "Esc Deny" in footer(app) and "Esc" not in border(app))
+    app.send("go")
+    await until(pilot, lambda: "Esc stop" in border(app) and "Esc Stop" in footer(app))
+    asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    app.chat.query_one(QuestionPanel).focus()
+    await until(pilot, lambda: "Esc Deny" in footer(app) and "Esc" not in border(app))
 
-        await pilot.press("space")
-        await until(pilot, lambda: isinstance(app.screen, WholeQuestionScreen) and "Esc Back" in footer(app))
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is app.chat and app.chat.query(QuestionPanel))
-        app.chat.query_one(QuestionPanel).focus()
-        await until(pilot, lambda: "Esc Deny" in footer(app))
+    await pilot.press("space")
+    await until(pilot, lambda: isinstance(app.screen, WholeQuestionScreen) and "Esc Back" in footer(app))
+    await pilot.press("escape")
+    await until(pilot, lambda: app.screen is app.chat and app.chat.query(QuestionPanel))
+    app.chat.query_one(QuestionPanel).focus()
+    await until(pilot, lambda: "Esc Deny" in footer(app))
 
-        await pilot.press("tab")
-        app.chat.prompt.focus()
-        await until(pilot, lambda: "Esc Stop" in footer(app) and "Esc stop" in border(app))
-        app.chat.query_one(QuestionPanel).focus()
-        await pilot.press("escape")
-        assert not (await asyncio.wait_for(asking, PATIENCE_S)).approved
-        assert app.controller.busy, "the turn was not stopped"
-        await until(pilot, lambda: "Esc Stop" in footer(app))
-        await pilot.press("escape")
-        await until(pilot, lambda: app.controller.idle)
+    await pilot.press("tab")
+    app.chat.prompt.focus()
+    await until(pilot, lambda: "Esc Stop" in footer(app) and "Esc stop" in border(app))
+    app.chat.query_one(QuestionPanel).focus()
+    await pilot.press("escape")
+    assert not (await asyncio.wait_for(asking, PATIENCE_S)).approved
+    assert app.controller.busy, "the turn was not stopped"
+    await until(pilot, lambda: "Esc Stop" in footer(app))
+    await pilot.press("escape")
+    await until(pilot, lambda: app.controller.idle)
 
 
-async def test_the_letter_of_an_answer_that_is_not_offered_does_nothing(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
-        await until(pilot, lambda: app.chat.query(QuestionPanel))
-        panel = app.chat.query_one(QuestionPanel)
-        panel.focus()
-        await pilot.press("p")
-        await until(pilot, lambda: "p is not offered here" in screen_text(app))
-        assert panel.has_focus and not app.chat.prompt.text
-        await pilot.press("y")
-        assert (await asyncio.wait_for(asking, PATIENCE_S)).approved
+async def the_letter_of_an_answer_that_is_not_offered_does_nothing(
+    app: CoTui, pilot: Pilot[None], provider: Provider
+) -> None:
+    asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    panel = app.chat.query_one(QuestionPanel)
+    panel.focus()
+    await pilot.press("p")
+    await until(pilot, lambda: "p is not offered here" in screen_text(app))
+    assert panel.has_focus and not app.chat.prompt.text
+    await pilot.press("y")
+    assert (await asyncio.wait_for(asking, PATIENCE_S)).approved
+
+
+async def test_escape_and_letters_answer_only_what_is_offered(home: Path, provider: Provider) -> None:
+    await look_in_one_app(
+        home,
+        provider,
+        in_a_question_esc_denies_and_in_the_prompt_it_stops,
+        the_letter_of_an_answer_that_is_not_offered_does_nothing,
+    )
 
 
 async def test_esc_leaves_the_timeline_before_it_stops_the_turn(home: Path, provider: Provider) -> None:

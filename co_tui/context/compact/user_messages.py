@@ -30,6 +30,8 @@ from co_tui.inert import one_line
 
 QUOTE_CHARS: Final = 600
 """Maximum length of a quoted user message."""
+FIRST_QUOTE_CHARS: Final = 1_800
+"""Of the first one, which often has the task."""
 QUOTE_END_CHARS: Final = 200
 """Of these, for its end: what is asked often comes after what was pasted."""
 SHORT_CHARS: Final = 80
@@ -37,6 +39,8 @@ SHORT_CHARS: Final = 80
 RULES_A_MESSAGE: Final = 6
 RULES_SHARE: Final = 0.4
 """Of the room: for standing rules; the rest is for quotes."""
+FIRST_SHARE: Final = 0.5
+"""Of the room for quotes: a first message that takes more is cut like the others."""
 LINE_CHARS: Final = 220
 _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
 ASK_USER: Final = "ask_user_question"
@@ -96,7 +100,7 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
             if text and question and len(text) <= SHORT_CHARS:
                 said.append(_answer_to(question, clipped(text)).line)
             elif text:
-                said.append(clipped(text))
+                said.append(clipped(text, QUOTE_CHARS if said else FIRST_QUOTE_CHARS))
             question, is_observed = "" if text else question, False
     return UserMessages(tuple(rules), tuple(said), unsaid)
 
@@ -131,8 +135,10 @@ def fitting(words: UserMessages, room_tokens: float, usual_tokens: float = 0) ->
     chosen, _ = _fitting([*strong, *weak], rules_room)
     rules = tuple(rule for rule in words.rules if rule in chosen)
     room = room_tokens - sum(map(_cost, rules))
-    said, _ = _fitting([*words.said[:1], *reversed(words.said[1:])], room)
-    quoted = tuple(dict.fromkeys(text for text in words.said if text in said))
+    first = [text if _cost(text) <= FIRST_SHARE * room else clipped(text) for text in words.said[:1]]
+    all_said = [*first, *words.said[1:]]
+    said, _ = _fitting([*first, *reversed(words.said[1:])], room)
+    quoted = tuple(dict.fromkeys(text for text in all_said if text in said))
     return UserMessages(rules, quoted, words.unsaid + len(words.said) - len(quoted))
 
 
@@ -155,13 +161,14 @@ def quoted_tokens(words: UserMessages) -> int:
     return sum(map(_cost, (*words.rules, *words.said)))
 
 
-def clipped(text: str) -> str:
+def clipped(text: str, most_chars: int = QUOTE_CHARS) -> str:
     """A user message on one line; of a long one the beginning and the end, cut between sentences, with the number of
     characters left out between them."""
     flat = " ".join(text.split())
-    if len(flat) <= QUOTE_CHARS:
+    if len(flat) <= most_chars:
         return flat
-    begin, end = cut_after_sentence(flat, QUOTE_CHARS - QUOTE_END_CHARS), cut_before_sentence(flat, QUOTE_END_CHARS)
+    end_chars = QUOTE_END_CHARS * most_chars // QUOTE_CHARS
+    begin, end = cut_after_sentence(flat, most_chars - end_chars), cut_before_sentence(flat, end_chars)
     return f"{begin} […{len(flat) - len(begin) - len(end):,} more characters…] {end}".rstrip()
 
 

@@ -1,6 +1,7 @@
 """What came of a call, in a few words under the head of its entry."""
 
 import json
+import re
 from collections.abc import Mapping
 from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
@@ -13,8 +14,8 @@ from co_tui.inert import one_line
 
 ANSWER_CHARS: Final = 60
 GIST_CHARS: Final = 50
-RECORD_CHARS: Final = 160
-MOST_RECORDS, VALUES_OF_A_RECORD, DEEPEST = 10, 4, 5
+RECORD_CHARS, RECORDS_CHARS = 160, 240
+MOST_RECORDS, VALUES_OF_A_RECORD, DEEPEST = 10, 6, 5
 _READ_CHARS: Final = 100_000
 
 
@@ -59,7 +60,7 @@ def _record(result: str, head: str) -> str:
         return ""
     if isinstance(value, list):
         first = "; ".join(filter(None, (_brief(each, head) for each in value[:MOST_RECORDS])))
-        return one_line(f"{len(value)} × {first}" if len(value) > 1 else first, RECORD_CHARS)
+        return one_line(f"{len(value)} × {first}" if len(value) > 1 else first, RECORDS_CHARS)
     fields = ((key, _brief(each, head)) for key, each in value.items())
     return one_line(", ".join(f"{key} {brief}" for key, brief in fields if brief), RECORD_CHARS)
 
@@ -68,13 +69,21 @@ def _brief(value: Any, head: str, depth: int = 0) -> str:
     """A value that the call does not name; of a list those of each, of a record the first ones; none too deep."""
     if isinstance(value, Mapping | list) and depth == DEEPEST:
         return ""
+    if _are_numbers(value):
+        return ", ".join(f"{key} {each}" for key, each in islice(value.items(), VALUES_OF_A_RECORD))
     if isinstance(value, Mapping):
-        values = filter(None, (_brief(each, head, depth + 1) for each in value.values()))
-        return " ".join(islice(values, VALUES_OF_A_RECORD))
+        fields = ((key, each, _brief(each, head, depth + 1)) for key, each in value.items())
+        named = (f"{key} ({brief})" if _are_numbers(each) else brief for key, each, brief in fields if brief)
+        return " ".join(islice(named, VALUES_OF_A_RECORD))
     if isinstance(value, list):
         return "/".join(filter(None, (_brief(each, head, depth + 1) for each in value[:MOST_RECORDS])))
-    text = "" if value is None else str(value)
+    text = "" if value is None else re.sub(r"^(\d\d:\d\d):00\b", r"\1", str(value))
     return "" if not text or _is_named(text, head) else text
+
+
+def _are_numbers(value: Any) -> bool:
+    """Whether it is a table of numbers, which say nothing without their names."""
+    return isinstance(value, Mapping) and bool(value) and all(isinstance(each, int | float) for each in value.values())
 
 
 def _is_named(text: str, head: str) -> bool:

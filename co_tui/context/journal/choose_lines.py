@@ -27,6 +27,11 @@ AGAIN: Final = (1.0, 0.1, 0.03)
 """Factor for a name that is present not yet, once, or more often."""
 NEIGHBOUR: Final = 0.1
 """Of the worth of a line: what each line next to it gains."""
+OF_A_MAP: Final = frozenset("│⋮├└")
+MAP_WEIGHT: Final = 0.3
+"""What a line of a map of the project or a tree of files counts, which can be drawn again."""
+MOST_OF_MAPS: Final = 20
+"""Lines of maps in a journal."""
 LINE_COST: Final = 1
 GAP_COST: Final = 2
 NOTABLE: Final = 1.3
@@ -50,7 +55,7 @@ _COMMON: Final = frozenset((
 ))  # fmt: skip
 MOST_LISTED: Final = 8
 """Names of a step that are listed without a line."""
-_NO_NAME: Final = re.compile(r"\d+p|[0-9a-f]{24,}")
+_NO_NAME: Final = re.compile(r"\d+p|[0-9a-f]{24,}|\d{4}-\d\d-\d\d\S*|\d\d[T:]\d\d\S*")
 _ENDING: Final = re.compile(r"\w{1,3}|\d+|html|json|jsonl|toml|yaml|java|scss|conf|lock|docx|xlsx|ipynb|swift|tfvars")
 """Of a file, an address or a version: many names have the same."""
 SPENT: Final = 0.01
@@ -135,6 +140,8 @@ class Chooser:
     """Words that a line gets more room for."""
     taken: list[tuple[Candidate, int]] = field(default_factory=list)
     """The chosen lines and heads, the least important last."""
+    of_maps: int = 0
+    """How many of the chosen lines are of maps."""
     _left: dict[str, float] = field(default_factory=dict)
     """The value of one more line with each name."""
     _least: float = 0.0
@@ -150,6 +157,11 @@ class Chooser:
             self.budget -= candidate.head_cost
             self._note(candidate.head_names)
         return candidate.is_open
+
+    def show_best(self, candidate: Candidate) -> None:
+        """Show the most important passage of a step whose head is shown."""
+        if candidate.is_open and candidate.lines and not candidate.chosen:
+            self._show(candidate, max(range(len(candidate.lines)), key=lambda place: self._worth(candidate, place)))
 
     def choose(self, candidates: Sequence[Candidate]) -> None:
         """Choose heads and lines; among equals, the newest."""
@@ -213,6 +225,7 @@ class Chooser:
             candidate.is_open = True
             self._note(candidate.head_names)
         self.budget -= cost
+        self.of_maps += _is_of_map(line)
         candidate.chosen[place] = line
         self.taken.append((candidate, place))
         self.shown.add(text)
@@ -269,6 +282,8 @@ class Chooser:
         if self.focus and not self.focus.isdisjoint(_words(candidate.lines[place].text)):
             worth += FOCUS_WEIGHT
         worth *= candidate.weight * (NOTABLE if is_notable else 1.0)
+        if _is_of_map(candidate.lines[place]):
+            worth *= MAP_WEIGHT if self.of_maps < MOST_OF_MAPS else 0.0
         return worth / self._cost(candidate, place)
 
     def _head_worth(self, candidate: Candidate) -> float:
@@ -276,6 +291,10 @@ class Chooser:
         if self.focus and not self.focus.isdisjoint(_words(candidate.head.text)):
             alone += FOCUS_WEIGHT
         return (self._names_worth(candidate.head_names) + alone) / max(1, candidate.head_cost)
+
+
+def _is_of_map(line: ShownLine) -> bool:
+    return line.text.lstrip()[:1] in OF_A_MAP
 
 
 def focus_words(focus: str) -> frozenset[str]:
@@ -303,7 +322,7 @@ def _again(times: int) -> float:
 
 
 def _tells_little(name: str, listed: Sequence[str]) -> bool:
-    """Whether a name is a hash, a line range, a part of one that is listed, or has the same last part as one."""
+    """Whether a name is a hash, a line range, a time, a part of one that is listed, or ends as one does."""
     pieces, last = (f".{name}", f"{name}.", f"/{name}"), name.rpartition(".")[2]
     is_ending = _ENDING.fullmatch(last) is not None
     return (

@@ -167,8 +167,9 @@ def folded(heads: Sequence[Head], names: Sequence[str] = ()) -> str:
     for head in heads:
         by_verb.setdefault(head.verb, []).append(head)
     most = sorted(by_verb.items(), key=lambda each: -len(each[1]))
-    shown = [_of_a_kind(verb, alike) for verb, alike in most[:WORDS_OF_A_FOLD]]
-    if len(most) > WORDS_OF_A_FOLD:
+    named_kinds = [*most[:WORDS_OF_A_FOLD], *(kind for kind in most[WORDS_OF_A_FOLD:] if kind[0] in INSTALLERS)]
+    shown = [_of_a_kind(verb, alike) for verb, alike in named_kinds]
+    if len(most) > len(named_kinds):
         shown.append("others")
     named = f"; {ALSO}{', '.join(names)}" if names else ""
     return f"({len(heads)} more step{'s' if len(heads) != 1 else ''}: {', '.join(shown)}{named})"
@@ -192,7 +193,9 @@ def _of_a_kind(verb: str, heads: Sequence[Head]) -> str:
 
 def _after_verb(head: Head) -> str:
     words = head.text.removeprefix("$ ")
-    return words.partition(head.verb)[2].strip() if head.text.startswith("$ ") else ""
+    if head.text.startswith("$ "):
+        return words.partition(head.verb)[2].strip()
+    return words.partition("(")[2].rpartition(": ")[2].rstrip(")")
 
 
 def rendered(heads: Sequence[Head], entries: Mapping[Place, Entry], names: Mapping[Place, Sequence[str]]) -> list[str]:

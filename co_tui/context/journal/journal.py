@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
+from co_tui.context.journal.calls import EDITED
 from co_tui.context.journal.choose_lines import Candidate, Chooser, bare_names, focus_words
 from co_tui.context.journal.entries import Entry, Head, Kind, Place, rendered
 from co_tui.context.journal.shown_lines import bare_lines
@@ -210,14 +211,17 @@ def _rendered(
 
 
 def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float) -> None:
-    """Show the latest steps, and where the user spoke."""
+    """Show the latest steps, the last edit of each kind with what it changed, and where the user spoke."""
     calls = [each for each in candidates if each.head.kind is Kind.CALL]
     prompts = [each for each in candidates if each.head.kind is Kind.USER]
-    for candidate in (*reversed(calls[-LATEST_STEPS:]), *reversed(prompts)):
+    edits = list({each.head.text: each for each in calls if each.weight == EDITED}.values())
+    for candidate in (*reversed(calls[-LATEST_STEPS:]), *reversed(edits), *reversed(prompts)):
         if candidate.head_cost > room:
             break
         room -= candidate.head_cost
         chooser.open(candidate)
+    for candidate in reversed(edits):
+        chooser.show_best(candidate)
 
 
 def _heaviest(ledger: Ledger, budget_tokens: float) -> dict[str, float]:

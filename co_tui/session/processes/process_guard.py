@@ -70,12 +70,10 @@ class ProcessGuard:
 
     def has_processes(self) -> bool:
         """Whether a noted group or a marked process still runs."""
-        return any(_is_running(group) for group in list(self._groups)) or any(map(self._is_marked, _environments()))
-
-    def _is_marked(self, environment: Path) -> bool:
-        with contextlib.suppress(OSError):
-            return self._mark.encode() in environment.read_bytes().split(b"\0")
-        return False
+        mark = self._mark.encode()
+        return any(_is_running(group) for group in list(self._groups)) or any(
+            mark in environment and mark in environment.split(b"\0") for _, environment in _of_all_processes("environ")
+        )
 
     async def close(self) -> None:
         """Stop what is left, and wait until it is gone."""
@@ -105,8 +103,17 @@ class ProcessGuard:
         )
 
 
-def _environments() -> Iterator[Path]:
-    return Path("/proc").glob("[0-9]*/environ")
+def _of_all_processes(name: str) -> Iterator[tuple[int, bytes]]:
+    """The processes, and what is in that file of each; none where there is no /proc."""
+    with contextlib.suppress(OSError), os.scandir("/proc") as entries:
+        for process in [int(each.name) for each in entries if each.name.isdigit()]:
+            with contextlib.suppress(OSError):  # it has ended, or is another user's
+                yield process, _of_process(process, name)
+
+
+def _of_process(process: int, name: str) -> bytes:
+    with open(f"/proc/{process}/{name}", "rb", buffering=0) as file:
+        return file.read()
 
 
 def group_exists(group: int) -> bool:
@@ -124,15 +131,16 @@ def _is_running(group: int) -> bool:
     """Whether a process of the group runs. In a container without an init process, those that ended stay listed."""
     if not group_exists(group):
         return False
-    states = list(Path("/proc").glob("[0-9]*/stat"))
+    with contextlib.suppress(OSError):  # usually its first process runs, and no other has to be looked at
+        if _runs_in(group, _of_process(group, "stat")):
+            return True
+    states = [state for _, state in _of_all_processes("stat")]
     return not states or any(_runs_in(group, state) for state in states)
 
 
-def _runs_in(group: int, state: Path) -> bool:
-    with contextlib.suppress(OSError):
-        letter, _, of_group, *_ = state.read_text(errors="replace").rpartition(")")[2].split()
-        return int(of_group) == group and letter not in "ZX"
-    return False
+def _runs_in(group: int, state: bytes) -> bool:
+    letter, _, of_group, *_ = state.rpartition(b")")[2].split()
+    return int(of_group) == group and letter not in (b"Z", b"X")
 
 
 def group_of_job(job: Path) -> int | None:
@@ -145,26 +153,25 @@ def group_of_job(job: Path) -> int | None:
         fields = end_of(job / "handle", 100).split()
         group = int(fields[1]) if len(fields) == 2 and fields[1].isdigit() else 0
         return group if group > 1 else None  # 0 and 1 would mean other processes
-    for arguments in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError, ValueError):
-            process = int(arguments.parent.name)
-            if str(job).encode() in arguments.read_bytes().split(b"\0") and os.getpgid(process) == process:
+    for process, arguments in _of_all_processes("cmdline"):
+        with contextlib.suppress(OSError):
+            if str(job).encode() in arguments.split(b"\0") and os.getpgid(process) == process:
                 return process
     return None
 
 
 def kill_sandbox_of_job(job: Path) -> None:
     """Kill the init of a background command's process namespace, and with it all that the command left running."""
-    for arguments in Path("/proc").glob("[0-9]*/cmdline"):
+    for process, arguments in _of_all_processes("cmdline"):
         with contextlib.suppress(OSError):
-            if str(job).encode() in arguments.read_bytes() and _is_init(arguments.parent):
-                os.kill(int(arguments.parent.name), signal.SIGKILL)
+            if str(job).encode() in arguments and _is_init(process):
+                os.kill(process, signal.SIGKILL)
 
 
-def _is_init(process: Path) -> bool:
+def _is_init(process: int) -> bool:
     """Whether it is the first process of a namespace inside of ours."""
-    numbers = re.search(r"^NSpid:(.*)$", (process / "status").read_text(), re.MULTILINE)
-    return numbers is not None and len(fields := numbers[1].split()) > 1 and fields[-1] == "1"
+    numbers = re.search(rb"^NSpid:(.*)$", _of_process(process, "status"), re.MULTILINE)
+    return numbers is not None and len(fields := numbers[1].split()) > 1 and fields[-1] == b"1"
 
 
 def _input(process: "subprocess.Popen[bytes]") -> IO[bytes]:

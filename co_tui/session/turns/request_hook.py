@@ -93,11 +93,13 @@ def _sendable(parameters: ModelRequestParameters) -> ModelRequestParameters:
     return replace(
         parameters,
         instruction_parts=parts and [replace(part, content=storable_text(part.content)) for part in parts],
-        function_tools=[
-            replace(tool, description=storable_text(tool.description)) if tool.description else tool
-            for tool in parameters.function_tools
-        ],
+        function_tools=[_with_storable_text(tool) for tool in parameters.function_tools],
     )
+
+
+def _with_storable_text(tool: ToolDefinition) -> ToolDefinition:
+    text = tool.description and storable_text(tool.description)
+    return tool if text == tool.description else replace(tool, description=text)
 
 
 def _scaffold(request: ModelRequestContext) -> Scaffold:

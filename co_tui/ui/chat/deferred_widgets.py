@@ -52,10 +52,12 @@ class DeferredWidgets:
         """Mount everything into the space reserved for it."""
         screen.app.stylesheet.read(Path(__file__).with_name("late.tcss"))
         with screen.app.batch_update():
+            screen.add_class("-complete", update=False)
             await screen.query_one("#side").mount(self._gauges[0], self.timeline)
             await screen.mount(self._gauges[1], self.work, self.compacting, self.completions, before="#prompt")
             await screen.mount(ChatKeys())
-            screen.add_class("-complete")
+            for each in screen.query("Prompt, ToastRack"):  # all that was there before and has rules in late.tcss
+                each.update_node_styles(animate=False)
 
     def show_session(self, state: SessionState) -> None:
         self.compacting.end()

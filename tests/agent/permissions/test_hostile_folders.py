@@ -98,6 +98,16 @@ def test_the_folders_are_hostile_to_git_alone(tmp_path: Path) -> None:
     assert marker.exists()
 
 
+def test_free_git_runs_no_program_for_signatures(tmp_path: Path) -> None:
+    """Whoever set it: the user's own configuration is not looked through."""
+    folder, marker = tmp_path / "folder", tmp_path / "ran"
+    HOSTILE_REPOSITORIES["signature_program"](folder, marker, tmp_path / "outside")
+    run(folder, "git log -1", guarded_environment(judge(folder).environ, folder))
+    assert not marker.exists()
+    run(folder, "git log -1", judge(folder).environ)
+    assert marker.exists()
+
+
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes"])
 def test_a_pipe_in_any_folder_keeps_git_from_being_free(tmp_path: Path, name: str) -> None:
     HARMLESS["plain"](tmp_path / "folder")

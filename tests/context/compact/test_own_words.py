@@ -8,6 +8,7 @@ from co_tui.context.compact.user_messages import (
     UserMessages,
     as_sections,
     clipped,
+    fitting,
     rules_in,
     user_messages_in,
 )
@@ -157,3 +158,11 @@ def test_an_order_that_may_be_for_one_task_is_not_repeated_as_a_rule() -> None:
     text = as_sections(words)
     assert text.count("modify the theme") == 1 and text.count("Never push to main") == 2
     assert "- Fix the footer, don't modify the theme." in as_sections(UserMessages(words.rules)), "without the quote"
+
+
+def test_the_first_message_has_more_room_if_there_is_room() -> None:
+    task = " ".join(f"Tip {n} is to look first." for n in range(60))
+    words = user_messages_in(said(task, "ok", task))
+    assert words.said[0] == task and len(words.said[1]) <= QUOTE_CHARS + 40
+    assert fitting(words, 2_000).said[0] == task
+    assert fitting(words, 400).said[0] == clipped(task), "cut like the others"

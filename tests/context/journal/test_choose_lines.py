@@ -2,7 +2,15 @@
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.journal.choose_lines import GAP_COST, LINE_COST, MOST_LISTED, Candidate, Chooser, bare_names
+from co_tui.context.journal.choose_lines import (
+    GAP_COST,
+    LINE_COST,
+    MOST_LISTED,
+    MOST_OF_MAPS,
+    Candidate,
+    Chooser,
+    bare_names,
+)
 from co_tui.context.journal.entries import Head, Kind
 from co_tui.context.journal.journal import LATEST_STEPS, Journal, appended, rewritten
 from co_tui.context.journal.shown_lines import ShownLine
@@ -106,4 +114,26 @@ def test_names_without_a_line_are_few_and_each_says_something_of_its_own() -> No
 
 def test_names_of_files_and_versions_are_not_taken_for_each_other() -> None:
     told = ["src/models.py", "src/views.py", "app.json", "web.json", "1.2.10", "3.4.10"]
-    assert bare_names(dict.fromkeys(told, 1.0), {}, dict.fromkeys(told, (0, 0)), 1_000) == {(0, 0): told}
+    weights = dict.fromkeys((*told, "2024-05-03T08:46:43", "03T08", "12:30:00"), 1.0)
+    assert bare_names(weights, {}, dict.fromkeys(weights, (0, 0)), 1_000) == {(0, 0): told}, "times are no names"
+
+
+def test_lines_of_a_map_of_the_project_leave_room_for_what_was_found() -> None:
+    shown = candidate(0, Kind.CALL, "$ map", "│def parse_rows(path_of_it, load_rows):", "the price_rows are None here")
+    names = dict.fromkeys(("parse_rows", "path_of_it", "price_rows", "load_rows"), 1.0)
+    Chooser(names, 30).choose([shown])
+    assert next(iter(shown.chosen)) == 1
+    names = {f"name_{n}": 1.0 for n in range(90)}
+    tree = candidate(0, Kind.CALL, "$ tree", *(f"├── {name} of it" for name in names))
+    Chooser(names, 2_000).choose([tree])
+    assert len(tree.chosen) == MOST_OF_MAPS
+
+
+def test_the_last_edit_of_a_file_shows_what_it_changed() -> None:
+    edits = [
+        message
+        for n in range(3)
+        for message in called("edit", "done", path="shop.py", oldText=f"x = {n}", newText=f"x = {n + 1}")
+    ]
+    text = rewritten(task_for([*edits, *heavy(0, 60)]), 1_200, "").text
+    assert "- edit(path: shop.py, " in text and "-x = 2\n    +x = 3" in text

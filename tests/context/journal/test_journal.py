@@ -102,7 +102,7 @@ def test_json_is_shown_by_its_records() -> None:
     rows = [{"id": f"row_{n}", "price": n * 10, "name": f"Item_{n} of the list"} for n in range(30)]
     lines = told(*called("fetch", json.dumps(rows), order="x1"), budget=200).splitlines()
     shown = [line.strip() for line in lines[1:] if line.strip() != "…" and "also:" not in line]
-    assert len(shown) > 2
+    assert len(shown) > 1
     assert all(json.loads(line.strip("[],")) in rows for line in shown), "each line is a whole record"
 
 

@@ -56,6 +56,10 @@ def test_a_result_wrapped_in_json_is_unwrapped(wrapped: Any) -> None:
             {"id": "NM1VX1", "bags": 1, "fare": "V", "cabin": "basic economy", "paid": 61.5},
             "bags 1, fare V, cabin basic economy, paid 61.5",
         ),
+        (
+            [{"number": "HAT208", "at": "14:00:00", "prices": {"economy": 163, "business": 426}}],
+            "HAT208 14:00 prices (economy 163, business 426)",
+        ),
     ],
 )
 @pytest.mark.parametrize("indent", [None, 2])
@@ -123,12 +127,15 @@ def test_steps_that_are_folded_name_their_files_and_how_they_ended() -> None:
     text = rewritten(task_for([*talk[:10], *failing, *talk[10:]]), 300, "").text
     folds = [line for line in text.splitlines() if line.startswith("(")]
     assert any("cat ×" in fold and "part_0.py part_1.py …" in fold for fold in folds), folds
+    asked = [*called("get_price", NOISE, item="chair_1"), *talk]
+    assert ", get_price chair_1; also" in rewritten(task_for(asked), 300, "").text
 
 
 def test_a_fold_names_what_was_installed() -> None:
     installs = [message for name in ("pytz", "asgiref") for message in ran(f"pip install -q {name}", NOISE)]
     talk = [message for n in range(40) for message in ran(f"cat part_{n}.py", f"row_{n} of it\n{NOISE}")]
-    assert "pip ×2 install pytz asgiref" in rewritten(task_for([*installs, *talk]), 300, "").text
+    others = [message for name in "abcde" for _ in range(3) for message in ran(f"{name}tool x", NOISE)]
+    assert "pip ×2 install pytz asgiref" in rewritten(task_for([*installs, *others, *talk]), 300, "").text
 
 
 def test_a_command_that_edits_is_shown_whole_and_once() -> None:

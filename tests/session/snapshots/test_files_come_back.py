@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 
 from co_tui.paths import locate
 from co_tui.session.snapshots import folder_scan, folder_snapshots, storage
+from co_tui.session.snapshots.entries import FOLDER, FileEntry, details_text, read_details
 from co_tui.session.snapshots.file_restores import Consent, RestoreRefused
+from co_tui.session.snapshots.git_objects import GitObjects
+from co_tui.session.snapshots.objects import ChangedFile
 from co_tui.session.snapshots.open_folder import OpenFolder
 from tests.support.kept_folders import PATH, KeptFolder, content_of, git, remove, write
 from tests.support.long_run import LONG_RUN
@@ -111,6 +115,28 @@ async def comes_back_and_goes_again(kept: KeptFolder, change: str) -> None:
     assert kept.content == before
     assert not (await kept.undo()).failed
     assert kept.content == after
+
+
+def test_the_repository_knows_links_and_programs(tmp_path: Path) -> None:
+    modes = {"a": stat.S_IFREG | 0o644, "run": stat.S_IFREG | 0o755, "link": stat.S_IFLNK | 0o777}
+    objects = GitObjects(tmp_path / "git", tmp_path, PATH)
+    written = objects.write(
+        "", [ChangedFile(name, FileEntry(mode), b"x") for name, mode in modes.items()], lambda: b"{}"
+    )
+    entries, _ = objects.read(written)
+    assert {name: f"{each.mode:o}" for name, each in entries.items()} == {
+        "a": "100644",
+        "run": "100755",
+        "link": "120000",
+    }
+
+
+def test_what_a_tree_cannot_hold_comes_back_from_the_details() -> None:
+    modes = {"a": 0o644, "b": 0o644, "secret": 0o600, "run": 0o755}
+    entries = {name: FileEntry(stat.S_IFREG | mode) for name, mode in modes.items()} | {"empty": FileEntry(FOLDER)}
+    plain = {name: FileEntry(stat.S_IFREG | (0o755 if name == "run" else 0o644)) for name in modes}
+    found, _ = read_details(details_text(entries, {}), plain)
+    assert found == entries
 
 
 async def test_each_turn_has_its_own_way_back(kept: KeptFolder) -> None:

@@ -22,8 +22,10 @@ from co_tui.events import (
 )
 from co_tui.session.approvals.questions import Approval
 from co_tui.session.session import Session
+from co_tui.session.state.derive import replay
 from co_tui.session.turns.turn import Outcome
-from tests.session.state.test_state import log
+from co_tui.session.turns.unfinished import waiting_calls
+from tests.session.state.test_state import log, said
 from tests.support.approving import YES, Person, Tools, log_of, returns
 from tests.support.environments import facts
 from tests.support.killed import (
@@ -41,6 +43,16 @@ from tests.support.waiting import until
 DELEGATED_CUTS = (ApprovalRequested, ApprovalDecided, DelegationStart, DelegationEnd)
 SUITE_CUTS = (DELEGATED_CUTS, (*DELEGATED_CUTS, Message))
 """Events of delegates and of the main agent, after which the suite cuts off the log; a long run does after each."""
+
+
+def test_a_call_that_was_decided_no_longer_waits() -> None:
+    parts = [{"part_kind": "tool-call", "tool_name": "write", "args": {}, "tool_call_id": each} for each in "abcd"]
+    reply = Message(turn=1, message={"kind": "response", "parts": parts})
+    asked = [ApprovalRequested(call_id=each, tool="write") for each in "abc"]
+    logged = [said("Write."), reply, *asked, ApprovalDecided(call_id="b", approved=True, by="user")]
+    events = [Event(session_id="s", seq=n, timestamp="", fact=fact) for n, fact in enumerate(logged, 1)]
+    assert waiting_calls(replay(events[:-1])) == frozenset("abcd")
+    assert waiting_calls(replay(events)) == frozenset("acd"), "b may have run"
 
 
 @pytest.mark.parametrize("scenario", also_in_a_long_run(["main", "parallel"], ["delegate", "nested"]))

@@ -107,6 +107,20 @@ def test_a_push_is_reported_to_all_who_listen(url: str, connection: Connection) 
         assert [each.payload for each in listening.notifies(timeout=10, stop_after=1)] == ["2 s"]
 
 
+def test_a_client_that_vanishes_in_a_push_does_not_keep_the_session_locked(
+    server: PostgresServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = list[object]()
+
+    def look(*what: object) -> None:
+        asked = f"SELECT state FROM pg_stat_activity WHERE pid = {connection.info.backend_pid}"
+        states.extend(row[0] for row in server.execute(asked))
+
+    monkeypatch.setattr(server_rows, "_refusal", look)
+    assert push_log(connection, log_of("s", "one")) is Push.DONE
+    assert states == ["idle in transaction"], "the server ends no other transaction whose client says nothing more"
+
+
 def test_only_its_owner_shares_a_session(connection: Connection) -> None:
     push_log(connection, log_of("s", "one"))
     server_rows.share(connection, "s", shared=True)

@@ -33,6 +33,7 @@ from tests.support.provider import Provider, Reply
 from tests.support.screen import (
     click_on,
     launch_for,
+    look_in_one_app,
     running,
     screen_text,
     transcript_text,
@@ -153,37 +154,36 @@ def test_rules_as_answers_name_them() -> None:
     assert rules_text(rules) == "edits in src/, mcp__docs__find, Bash, pytest and make a, harmless options"
 
 
-async def test_each_answer_allows_what_it_shows(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        allowed = Approval(approved=True, by="user")
-        for_session = allowed.but(scope="session", rules=("Bash(pytest:*)",))
-        for_project = for_session.but(scope="project")
-        denied = Approval(approved=False, by="user")
-        asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
-        await until(pilot, lambda: app.chat.query(QuestionPanel))
-        app.chat.query_one(QuestionPanel).focus()
-        seen = screen_text(app)
-        assert "─ /shop · not sandboxed ─" in seen and "new here: pytest -q" in seen
-        assert "❯ y  Allow once" in seen and "s  Allow pytest:* this session" in seen
-        assert "p  Always allow pytest:* in this project" in seen and "n  Deny     r  Deny with a reason" in seen
-        await click_on(app, pilot, "Deny with a reason")
-        await write_answer(app, pilot, "too slow")
-        assert await asking == denied.but(reason="too slow")
-        few = [
-            (("y",), allowed),
-            (("s",), for_session),
-            (("down", "down", "enter"), for_project),
-            (("escape",), denied),
-        ]
-        more = [
-            (("p",), for_project),
-            (("n",), denied),
-            (("enter",), allowed),
-            (("down", "enter"), for_session),
-            (("up", "up", "enter"), denied),
-        ]
-        for keys, answer in also_in_a_long_run(few, more):
-            assert await answered(app, pilot, COMMAND, keys) == answer, keys
+async def each_answer_allows_what_it_shows(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    allowed = Approval(approved=True, by="user")
+    for_session = allowed.but(scope="session", rules=("Bash(pytest:*)",))
+    for_project = for_session.but(scope="project")
+    denied = Approval(approved=False, by="user")
+    asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(COMMAND))
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    app.chat.query_one(QuestionPanel).focus()
+    seen = screen_text(app)
+    assert "─ /shop · not sandboxed ─" in seen and "new here: pytest -q" in seen
+    assert "❯ y  Allow once" in seen and "s  Allow pytest:* this session" in seen
+    assert "p  Always allow pytest:* in this project" in seen and "n  Deny     r  Deny with a reason" in seen
+    await click_on(app, pilot, "Deny with a reason")
+    await write_answer(app, pilot, "too slow")
+    assert await asking == denied.but(reason="too slow")
+    few = [
+        (("y",), allowed),
+        (("s",), for_session),
+        (("down", "down", "enter"), for_project),
+        (("escape",), denied),
+    ]
+    more = [
+        (("p",), for_project),
+        (("n",), denied),
+        (("enter",), allowed),
+        (("down", "enter"), for_session),
+        (("up", "up", "enter"), denied),
+    ]
+    for keys, answer in also_in_a_long_run(few, more):
+        assert await answered(app, pilot, COMMAND, keys) == answer, keys
 
 
 async def test_all_of_it_is_read_and_answered_on_the_full_screen(home: Path, provider: Provider) -> None:
@@ -212,41 +212,41 @@ async def test_all_of_it_is_read_and_answered_on_the_full_screen(home: Path, pro
             assert given.rules == (() if scope == "once" else rules), "all that it stands for"
 
 
-async def test_what_destroys_looks_like_it_and_enter_does_not_allow_it(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        denied = Approval(approved=False, by="user")
-        assert await answered(app, pilot, DANGER, ("enter",)) == denied
-        assert await answered(app, pilot, DANGER, ("down", "down", "enter")) == denied
-        assert await answered(app, pilot, DANGER, ("space", "enter")) == denied, "on the full screen, too"
-        assert (await answered(app, pilot, DANGER, ("y",))).approved
-        asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(DANGER))
-        await until(pilot, lambda: app.chat.query(QuestionPanel))
-        panel = app.chat.query_one(QuestionPanel)
-        panel.focus()
-        await pilot.pause()
-        seen = screen_text(app)
-        assert "Warning: deletes files." in seen and "❯ n  Deny" in seen and "this session" not in seen
-        assert panel.styles.border_title_color.hex6 == app.theme_variables["error"].upper()
-        await pilot.press("n")
-        await asking
+async def what_destroys_looks_like_it_and_enter_does_not_allow_it(
+    app: CoTui, pilot: Pilot[None], provider: Provider
+) -> None:
+    denied = Approval(approved=False, by="user")
+    assert await answered(app, pilot, DANGER, ("enter",)) == denied
+    assert await answered(app, pilot, DANGER, ("down", "down", "enter")) == denied
+    assert await answered(app, pilot, DANGER, ("space", "enter")) == denied, "on the full screen, too"
+    assert (await answered(app, pilot, DANGER, ("y",))).approved
+    asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(DANGER))
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    panel = app.chat.query_one(QuestionPanel)
+    panel.focus()
+    await pilot.pause()
+    seen = screen_text(app)
+    assert "Warning: deletes files." in seen and "❯ n  Deny" in seen and "this session" not in seen
+    assert panel.styles.border_title_color.hex6 == app.theme_variables["error"].upper()
+    await pilot.press("n")
+    await asking
 
 
-async def test_a_plan_is_accepted_in_a_mode_sent_back_or_left(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        accepted, works = Approval(approved=True, by="user"), {"sandbox": WorkingSandbox()}
-        assert await answered(app, pilot, PLAN, ("y",), **works) == accepted.but(mode="ask")
-        assert await answered(app, pilot, PLAN, ("down", "enter"), **works) == accepted.but(mode="edits")
-        assert await answered(app, pilot, PLAN, ("a",), **works) == accepted.but(mode="auto")
-        assert await answered(app, pilot, PLAN, ("n",)) == Approval(approved=False, by="user")
-        asking = asyncio.create_task(DialogQuestions(app, app.chat, NoSandbox()).approve(PLAN))
-        await until(pilot, lambda: app.chat.query(QuestionPanel))
-        app.chat.query_one(QuestionPanel).focus()
-        seen = screen_text(app)
-        assert "Accept this plan?" in seen and "One fix." in seen and "2. Mend it" in seen
-        assert "y  Accept, ask before changes" in seen and "sandbox" not in seen
-        await pilot.press("r")
-        await write_answer(app, pilot, "test it first")
-        assert await asking == Approval(approved=False, by="user", reason="test it first")
+async def a_plan_is_accepted_in_a_mode_sent_back_or_left(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    accepted, works = Approval(approved=True, by="user"), {"sandbox": WorkingSandbox()}
+    assert await answered(app, pilot, PLAN, ("y",), **works) == accepted.but(mode="ask")
+    assert await answered(app, pilot, PLAN, ("down", "enter"), **works) == accepted.but(mode="edits")
+    assert await answered(app, pilot, PLAN, ("a",), **works) == accepted.but(mode="auto")
+    assert await answered(app, pilot, PLAN, ("n",)) == Approval(approved=False, by="user")
+    asking = asyncio.create_task(DialogQuestions(app, app.chat, NoSandbox()).approve(PLAN))
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    app.chat.query_one(QuestionPanel).focus()
+    seen = screen_text(app)
+    assert "Accept this plan?" in seen and "One fix." in seen and "2. Mend it" in seen
+    assert "y  Accept, ask before changes" in seen and "sandbox" not in seen
+    await pilot.press("r")
+    await write_answer(app, pilot, "test it first")
+    assert await asking == Approval(approved=False, by="user", reason="test it first")
 
 
 async def field_opened(app: CoTui, pilot: Pilot[Any], question: ApprovalQuestion, dialogs: DialogQuestions) -> Any:
@@ -271,18 +271,19 @@ async def test_nothing_written_as_a_reason_allows_a_call(home: Path, provider: P
         assert await asking == Approval(approved=False, by="user", reason="yesnot now")
 
 
-async def test_what_was_written_for_a_question_that_goes_away_is_in_the_prompt(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        dialogs = DialogQuestions(app, app.chat)
-        first = await field_opened(app, pilot, COMMAND.but(agent="one"), dialogs)
-        second = asyncio.create_task(dialogs.approve(COMMAND.but(agent="two", what="make all")))
-        await type_text(pilot, "wh")
-        first.cancel()
-        await until(pilot, lambda: "two: Run this command?" in screen_text(app))
-        await pilot.press("y")
-        await until(pilot, lambda: app.chat.prompt.text == "why")
-        assert not second.done() and "Tab answers" in screen_text(app)
-        second.cancel()
+async def what_was_written_for_a_question_that_goes_away_is_in_the_prompt(
+    app: CoTui, pilot: Pilot[None], provider: Provider
+) -> None:
+    dialogs = DialogQuestions(app, app.chat)
+    first = await field_opened(app, pilot, COMMAND.but(agent="one"), dialogs)
+    second = asyncio.create_task(dialogs.approve(COMMAND.but(agent="two", what="make all")))
+    await type_text(pilot, "wh")
+    first.cancel()
+    await until(pilot, lambda: "two: Run this command?" in screen_text(app))
+    await pilot.press("y")
+    await until(pilot, lambda: app.chat.prompt.text == "why")
+    assert not second.done() and "Tab answers" in screen_text(app)
+    second.cancel()
 
 
 def test_a_list_of_calls_hides_nothing() -> None:
@@ -302,23 +303,22 @@ def test_a_list_of_calls_hides_nothing() -> None:
 SEVERAL = ModelQuestion(question="Which ones?", options=("red", "green", "blue"), multiple=True)
 
 
-async def test_several_answers_are_checked_and_accepted(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        keys = ("space", "down", "down", "space", "enter")
-        assert await answered(app, pilot, SEVERAL, keys) == ModelAnswer(selected=("red", "blue"))
-        assert await answered(app, pilot, SEVERAL, ("3", "1", "enter")) == ModelAnswer(selected=("red", "blue"))
-        assert await answered(app, pilot, SEVERAL, ("down", "enter")) == ModelAnswer(selected=("green",))
-        asking = asyncio.create_task(DialogQuestions(app, app.chat).ask(SEVERAL))
-        await until(pilot, lambda: app.chat.query(QuestionPanel))
-        app.chat.query_one(QuestionPanel).focus()
-        await pilot.press("space")
-        await until(pilot, lambda: "❯ 1  [x] red" in screen_text(app) and "2  [ ] green" in screen_text(app))
-        await type_text(pilot, "eggs 12")
-        await until(pilot, lambda: app.chat.prompt.text == "eggs 12")
-        app.chat.prompt.text = ""
-        app.chat.query_one(QuestionPanel).focus()
-        await pilot.press("n")
-        assert (await asking).declined
+async def several_answers_are_checked_and_accepted(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    keys = ("space", "down", "down", "space", "enter")
+    assert await answered(app, pilot, SEVERAL, keys) == ModelAnswer(selected=("red", "blue"))
+    assert await answered(app, pilot, SEVERAL, ("3", "1", "enter")) == ModelAnswer(selected=("red", "blue"))
+    assert await answered(app, pilot, SEVERAL, ("down", "enter")) == ModelAnswer(selected=("green",))
+    asking = asyncio.create_task(DialogQuestions(app, app.chat).ask(SEVERAL))
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    app.chat.query_one(QuestionPanel).focus()
+    await pilot.press("space")
+    await until(pilot, lambda: "❯ 1  [x] red" in screen_text(app) and "2  [ ] green" in screen_text(app))
+    await type_text(pilot, "eggs 12")
+    await until(pilot, lambda: app.chat.prompt.text == "eggs 12")
+    app.chat.prompt.text = ""
+    app.chat.query_one(QuestionPanel).focus()
+    await pilot.press("n")
+    assert (await asking).declined
 
 
 @only_in_a_long_run
@@ -413,11 +413,23 @@ async def test_a_resumed_session_says_what_its_answers_still_allow(home: Path, p
         assert app.controller.state.allowed == () and "Still allowed" not in transcript_text(app)
 
 
-async def test_without_rules_the_list_says_how_to_get_some(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        app.run_command("approvals", "")
-        await until(pilot, lambda: "No rules yet." in screen_text(app) and "a Add" in screen_text(app))
-        assert "revoke" not in screen_text(app)
+async def without_rules_the_list_says_how_to_get_some(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    app.run_command("approvals", "")
+    await until(pilot, lambda: "No rules yet." in screen_text(app) and "a Add" in screen_text(app))
+    assert "revoke" not in screen_text(app)
+
+
+async def test_questions_are_answered_by_keyboard(home: Path, provider: Provider) -> None:
+    await look_in_one_app(
+        home,
+        provider,
+        without_rules_the_list_says_how_to_get_some,
+        each_answer_allows_what_it_shows,
+        what_destroys_looks_like_it_and_enter_does_not_allow_it,
+        a_plan_is_accepted_in_a_mode_sent_back_or_left,
+        what_was_written_for_a_question_that_goes_away_is_in_the_prompt,
+        several_answers_are_checked_and_accepted,
+    )
 
 
 async def test_a_rule_that_cannot_be_used_is_named_at_the_start_and_in_the_list(home: Path, provider: Provider) -> None:

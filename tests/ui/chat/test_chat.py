@@ -6,28 +6,38 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from textual.pilot import Pilot
 
 from co_tui.events import Event
 from co_tui.events.stored_messages import prompt_of
 from co_tui.store.store_errors import StoreError
+from co_tui.ui.app import CoTui
 from co_tui.ui.chat.transcript_feed import STARTING
 from co_tui.ui.gauge.gauge_widget import Gauge
 from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.screen import (
+    ask,
+    launch_for,
+    look_in_one_app,
+    running,
+    screen_text,
+    transcript_text,
+    type_text,
+    until,
+)
 
 
-async def test_a_prompt_is_answered_and_everything_shows_it(home: Path, provider: Provider) -> None:
+async def a_prompt_is_answered_and_everything_shows_it(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
     provider.script = [Reply(text="The capital is **Paris**.", prompt_tokens=2000, completion_tokens=48)]
-    async with running(launch_for(home, provider)) as (app, pilot):
-        assert "Nothing sent yet" in screen_text(app)
-        await ask(app, pilot, "Capital of France?")
-        seen = screen_text(app)
-        assert "Capital of France?" in seen and "The capital is Paris." in seen
-        assert "50 %" in seen and "2.0k of 4.1k" in seen
-        assert "● turn 1" in seen and "session started" not in seen
-        assert seen.splitlines()[0].startswith(" co-tui · Capital of France?")
-        assert "openai-chat:scripted · balanced" in seen.splitlines()[0]
+    assert "Nothing sent yet" in screen_text(app)
+    await ask(app, pilot, "Capital of France?")
+    seen = screen_text(app)
+    assert "Capital of France?" in seen and "The capital is Paris." in seen
+    assert "50 %" in seen and "2.0k of 4.1k" in seen
+    assert "● turn 1" in seen and "session started" not in seen
+    assert seen.splitlines()[0].startswith(" co-tui · Capital of France?")
+    assert "openai-chat:scripted · balanced" in seen.splitlines()[0]
 
 
 @only_in_a_long_run
@@ -55,7 +65,7 @@ async def test_keys_and_prompts_before_the_engine_is_ready_are_kept(home: Path, 
 
 async def test_a_stopped_turn_reads_the_same_live_resumed_and_forked(home: Path, provider: Provider) -> None:
     says = "Stopped. Partial reply kept. F9 continues, or type a correction."
-    provider.script = [Reply(text="word " * 300, delay_s=0.02, open_end=True), Reply(text="Fine.")]
+    provider.script = [Reply(text="word " * 300, delay_s=0.05, open_end=True), Reply(text="Fine.")]
     async with running(launch_for(home, provider)) as (app, pilot):
         await type_text(pilot, "talk\n")
         await until(pilot, lambda: "word word" in transcript_text(app))
@@ -93,38 +103,39 @@ async def test_a_prompt_sent_meanwhile_waits_and_says_so(home: Path, provider: P
         assert texts == ["first", "second"]
 
 
-async def test_clear_empties_the_context_and_keeps_the_conversation(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await pilot.press("f8")
-        await until(pilot, lambda: "already empty" in transcript_text(app))
-        await ask(app, pilot, "remember this")
-        await pilot.press("f8")
-        await until(pilot, lambda: "above are cleared" in transcript_text(app))
-        assert "remember this" in screen_text(app) and "⌫ cleared" in screen_text(app)
-        assert len(app.controller.state.history) == 0
-        await ask(app, pilot, "what was it")
-        assert [m["role"] for m in provider.requests[-1]["messages"]] == ["system", "user"]
+async def clear_empties_the_context_and_keeps_the_conversation(
+    app: CoTui, pilot: Pilot[None], provider: Provider
+) -> None:
+    await pilot.press("f8")
+    await until(pilot, lambda: "already empty" in transcript_text(app))
+    await ask(app, pilot, "remember this")
+    await pilot.press("f8")
+    await until(pilot, lambda: "above are cleared" in transcript_text(app))
+    assert "remember this" in screen_text(app) and "⌫ cleared" in screen_text(app)
+    assert len(app.controller.state.history) == 0
+    await ask(app, pilot, "what was it")
+    assert [m["role"] for m in provider.requests[-1]["messages"]] == ["system", "user"]
 
 
-async def test_a_retry_is_reported_and_the_half_reply_goes(home: Path, provider: Provider) -> None:
+async def a_retry_is_reported_and_the_half_reply_goes(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
     provider.script = [Reply(text="half of this", reset_after=3), Reply(text="whole")]
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await ask(app, pilot, "hello")
-        await until(pilot, lambda: "whole" in screen_text(app))
-        assert "Retrying" in transcript_text(app)
-        assert [block.text.strip() for block in app.chat.transcript.blocks if block.kind == "reply"] == ["whole"]
-        assert "↻" in screen_text(app)
+    await ask(app, pilot, "hello")
+    await until(pilot, lambda: "whole" in screen_text(app))
+    assert "Retrying" in transcript_text(app)
+    assert [block.text.strip() for block in app.chat.transcript.blocks if block.kind == "reply"] == ["whole"]
+    assert "↻" in screen_text(app)
 
 
-async def test_giving_up_is_a_calm_sentence_and_leaves_no_word_of_a_retry(home: Path, provider: Provider) -> None:
+async def giving_up_is_a_calm_sentence_and_leaves_no_word_of_a_retry(
+    app: CoTui, pilot: Pilot[None], provider: Provider
+) -> None:
     refusal = Reply(status=401, body='{"error": {"message": "bad key sk-abcdefghijkl"}}')
     provider.script = [Reply(text="half of this", reset_after=3), refusal]
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await ask(app, pilot, "hello")
-        await until(pilot, lambda: "rejected the key in OPENAI_API_KEY" in screen_text(app))
-        assert "Retrying" not in transcript_text(app) and "sk-abcdefghijkl" not in screen_text(app)
-        await ask(app, pilot, "again")
-        assert "Hello from the provider." in screen_text(app)
+    await ask(app, pilot, "hello")
+    await until(pilot, lambda: "rejected the key in OPENAI_API_KEY" in screen_text(app))
+    assert "Retrying" not in transcript_text(app) and "sk-abcdefghijkl" not in screen_text(app)
+    await ask(app, pilot, "again")
+    assert "Hello from the provider." in screen_text(app)
 
 
 async def test_a_model_without_key_says_which_variable_and_gives_the_prompt_back(home: Path) -> None:
@@ -144,14 +155,13 @@ async def test_a_lost_database_is_a_calm_sentence(home: Path, provider: Provider
     assert launch.paths.database.read_bytes() == b"this is no database" * 500
 
 
-async def test_escape_codes_and_markup_are_shown_inert(home: Path, provider: Provider) -> None:
+async def escape_codes_and_markup_are_shown_inert(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
     provider.script = [Reply(text="\x1b[31mred\x1b[0m [bold]not markup[/bold] \x07 \u202eolleh 漢字 " + "x" * 300)]
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await ask(app, pilot, "[red]hi[/red]")
-        seen = screen_text(app)
-        assert "\x1b" not in seen and "\x07" not in seen and "\u202e" not in seen
-        assert "[bold]not markup[/bold]" in seen and "[red]hi[/red]" in seen and "漢字" in seen
-        assert all(len(line) <= 120 for line in seen.splitlines())
+    await ask(app, pilot, "[red]hi[/red]")
+    seen = screen_text(app)
+    assert "\x1b" not in seen and "\x07" not in seen and "\u202e" not in seen
+    assert "[bold]not markup[/bold]" in seen and "[red]hi[/red]" in seen and "漢字" in seen
+    assert all(len(line) <= 120 for line in seen.splitlines())
 
 
 async def test_quitting_and_continuing_shows_the_conversation_again(home: Path, provider: Provider) -> None:
@@ -193,13 +203,25 @@ async def test_every_size_shows_prompt_and_gauge(home: Path, provider: Provider)
             assert "Hello from the provider." in seen and "Write a message" in seen and " %" in seen, size
 
 
-async def test_a_tiny_terminal_says_so_and_recovers(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await pilot.resize_terminal(50, 12)
-        await until(pilot, lambda: "co-tui needs 43×16" in screen_text(app))
-        await pilot.resize_terminal(100, 30)
-        await until(pilot, lambda: "Write a message" in screen_text(app))
-        assert "needs a terminal" not in screen_text(app)
+async def a_tiny_terminal_says_so_and_recovers(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    await pilot.resize_terminal(50, 12)
+    await until(pilot, lambda: "co-tui needs 43×16" in screen_text(app))
+    await pilot.resize_terminal(100, 30)
+    await until(pilot, lambda: "Write a message" in screen_text(app))
+    assert "needs a terminal" not in screen_text(app)
+
+
+async def test_what_is_said_is_shown_cleared_and_tried_again(home: Path, provider: Provider) -> None:
+    await look_in_one_app(
+        home,
+        provider,
+        a_prompt_is_answered_and_everything_shows_it,
+        clear_empties_the_context_and_keeps_the_conversation,
+        a_retry_is_reported_and_the_half_reply_goes,
+        giving_up_is_a_calm_sentence_and_leaves_no_word_of_a_retry,
+        escape_codes_and_markup_are_shown_inert,
+        a_tiny_terminal_says_so_and_recovers,
+    )
 
 
 async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider: Provider) -> None:

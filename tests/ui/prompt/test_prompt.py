@@ -22,7 +22,7 @@ from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.widgets.safe_text_area import SafeTextArea
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
+from tests.support.screen import ask, launch_for, look_in_one_app, running, screen_text, transcript_text, until
 from tests.support.waiting import PATIENCE_S
 
 BURSTS = drawn(2)
@@ -110,7 +110,7 @@ async def typed(app: CoTui, pilot: Pilot[None], keys: Sequence[str]) -> str:
 async def test_bursts_of_keys_while_text_streams_are_what_a_plain_editor_would_hold(
     home: Path, provider: Provider
 ) -> None:
-    provider.default = Reply(text="some **words** and `code` " * 4000, delay_s=0.01)
+    provider.default = Reply(text="some **words** and `code` " * 4000, delay_s=0.03)
     async with running(launch_for(home, provider)) as (app, pilot):
         app.chat.prompt.insert("talk")
         await pilot.press("enter")
@@ -126,19 +126,20 @@ async def test_bursts_of_keys_while_text_streams_are_what_a_plain_editor_would_h
         await pilot.press("escape")
 
 
-async def test_a_command_typed_and_sent_in_one_burst_is_that_command(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        at_once(app, [*"junk", "ctrl+u", "/", *"history", "enter", *"next"])
-        await until(pilot, lambda: "The model sees" in transcript_text(app) and app.chat.prompt.text == "next")
-        app.chat.prompt.text = ""
-        at_once(app, ["/", "h", "i", "s", "tab", "enter", *"abc", "backspace", "d"])
-        await until(pilot, lambda: transcript_text(app).count("The model sees") == 2)
-        await until(pilot, lambda: app.chat.prompt.text == "abd")
-        app.chat.prompt.text = ""
-        at_once(app, ["/", *"nosuch", "enter", *"xyz"])
-        await until(pilot, lambda: "Unknown command /nosuch" in transcript_text(app))
-        assert app.chat.prompt.text == "xyz", "what is typed after it does not join it"
-        assert not provider.requests, "nothing of it was for the model"
+async def a_command_typed_and_sent_in_one_burst_is_that_command(
+    app: CoTui, pilot: Pilot[None], provider: Provider
+) -> None:
+    at_once(app, [*"junk", "ctrl+u", "/", *"history", "enter", *"next"])
+    await until(pilot, lambda: "The model sees" in transcript_text(app) and app.chat.prompt.text == "next")
+    app.chat.prompt.text = ""
+    at_once(app, ["/", "h", "i", "s", "tab", "enter", *"abc", "backspace", "d"])
+    await until(pilot, lambda: transcript_text(app).count("The model sees") == 2)
+    await until(pilot, lambda: app.chat.prompt.text == "abd")
+    app.chat.prompt.text = ""
+    at_once(app, ["/", *"nosuch", "enter", *"xyz"])
+    await until(pilot, lambda: "Unknown command /nosuch" in transcript_text(app))
+    assert app.chat.prompt.text == "xyz", "what is typed after it does not join it"
+    assert not provider.requests, "nothing of it was for the model"
 
 
 async def test_what_is_typed_before_the_first_paint_is_kept_key_by_key(home: Path, provider: Provider) -> None:
@@ -219,7 +220,7 @@ def test_a_long_paste_shows_that_it_is_coming_and_when_it_is_there() -> None:
 
 
 async def test_alt_enter_gives_what_was_written_to_the_turn_that_runs(home: Path, provider: Provider) -> None:
-    provider.default = Reply(text="slow words " * 400, delay_s=0.01, open_end=True)
+    provider.default = Reply(text="slow words " * 400, delay_s=0.05, open_end=True)
     async with running(launch_for(home, provider)) as (app, pilot):
         app.chat.prompt.insert("talk")
         await pilot.press("enter")
@@ -317,50 +318,49 @@ def test_every_one_of_many_pastes_is_sent() -> None:
     assert pasted.unfold("".join(map(pasted.fold, texts))) == "".join(texts)
 
 
-async def test_a_paste_that_ends_in_a_backslash_is_sent(home: Path, provider: Provider) -> None:
+async def a_paste_that_ends_in_a_backslash_is_sent(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
     pasted = "run this \\\n" * 12 + "\\"
-    async with running(launch_for(home, provider)) as (app, pilot):
-        app.post_message(Paste(pasted))
-        await until(pilot, lambda: shown(app) == "[pasted 13 lines]")
-        await pilot.press("enter")
-        await until(pilot, lambda: len(provider.requests) == 1)
-        assert provider.requests[0]["messages"][-1]["content"] == pasted
+    app.post_message(Paste(pasted))
+    await until(pilot, lambda: shown(app) == "[pasted 13 lines]")
+    await pilot.press("enter")
+    await until(pilot, lambda: len(provider.requests) == 1)
+    assert provider.requests[0]["messages"][-1]["content"] == pasted
 
 
-async def test_a_paste_is_opened_as_it_is_and_drawn_inert(home: Path, provider: Provider) -> None:
+async def a_paste_is_opened_as_it_is_and_drawn_inert(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
     odd = "red \x1b[31m, page \x0c, next \x85, line \u2028, hidden \u200b\u202e, byte \x1c"
     pasted = f"{odd}\n" * 12
-    async with running(launch_for(home, provider)) as (app, pilot):
-        app.post_message(Paste(pasted))
-        await until(pilot, lambda: shown(app) == "[pasted 13 lines]")
-        await pilot.press("ctrl+t")
-        await until(pilot, lambda: isinstance(app.screen, EditScreen))
-        assert "red ␛[31m, page ␌" in screen_text(app) and "\x1b[31m" not in screen_text(app)
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: app.screen is app.chat)
-        assert app.chat.prompt.whole == pasted, "accepted, it is the same"
-        await pilot.press("ctrl+t")
-        await until(pilot, lambda: isinstance(app.screen, EditScreen))
-        app.post_message(Paste("\x1b one\rtwo "))
-        await until(pilot, lambda: app.screen.query_one(TextArea).text == f"\x1b one\ntwo {pasted}")
-        await pilot.press("ctrl+s")
-        await until(pilot, lambda: shown(app) == "[pasted 14 lines]")
-        await pilot.press("ctrl+z")
-        assert app.chat.prompt.whole == pasted, "undone, it is what it was"
+    app.post_message(Paste(pasted))
+    await until(pilot, lambda: shown(app) == "[pasted 13 lines]")
+    await pilot.press("ctrl+t")
+    await until(pilot, lambda: isinstance(app.screen, EditScreen))
+    assert "red ␛[31m, page ␌" in screen_text(app) and "\x1b[31m" not in screen_text(app)
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: app.screen is app.chat)
+    assert app.chat.prompt.whole == pasted, "accepted, it is the same"
+    await pilot.press("ctrl+t")
+    await until(pilot, lambda: isinstance(app.screen, EditScreen))
+    app.post_message(Paste("\x1b one\rtwo "))
+    await until(pilot, lambda: app.screen.query_one(TextArea).text == f"\x1b one\ntwo {pasted}")
+    await pilot.press("ctrl+s")
+    await until(pilot, lambda: shown(app) == "[pasted 14 lines]")
+    await pilot.press("ctrl+z")
+    assert app.chat.prompt.whole == pasted, "undone, it is what it was"
 
 
-async def test_a_marker_that_is_cut_in_one_prompt_is_its_text_in_the_next(home: Path, provider: Provider) -> None:
+async def a_marker_that_is_cut_in_one_prompt_is_its_text_in_the_next(
+    app: CoTui, pilot: Pilot[None], provider: Provider
+) -> None:
     pasted = "1\n" * 20
-    async with running(launch_for(home, provider)) as (app, pilot):
-        app.post_message(Paste(pasted))
-        await until(pilot, lambda: shown(app) == "[pasted 21 lines]")
-        app.chat.prompt.select_all()
-        app.chat.prompt.action_cut()
-        assert app.clipboard == pasted and not app.chat.prompt.text
-        await ask(app, pilot, "hello")
-        await pilot.press("ctrl+v")
-        await until(pilot, lambda: shown(app) == "[pasted 21 lines]")
-        assert app.chat.prompt.whole == pasted
+    app.post_message(Paste(pasted))
+    await until(pilot, lambda: shown(app) == "[pasted 21 lines]")
+    app.chat.prompt.select_all()
+    app.chat.prompt.action_cut()
+    assert app.clipboard == pasted and not app.chat.prompt.text
+    await ask(app, pilot, "hello")
+    await pilot.press("ctrl+v")
+    await until(pilot, lambda: shown(app) == "[pasted 21 lines]")
+    assert app.chat.prompt.whole == pasted
 
 
 @pytest.mark.parametrize("line_end", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
@@ -372,21 +372,32 @@ def test_a_text_area_changes_no_character(line_end: str) -> None:
     assert area.text == f"a{line_end}b\n{line_end}"
 
 
-async def test_typing_goes_to_the_prompt_wherever_the_focus_is(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await ask(app, pilot, "hello")
-        await pilot.click("#transcript")
-        at_once(app, [*"catch", "space", *"it"])
-        await until(pilot, lambda: app.chat.prompt.text == "catch it")
-        app.chat.query_one(Timeline).focus()
-        at_once(app, [*"more"])
-        await until(pilot, lambda: app.chat.prompt.text == "catch itmore")
-        app.chat.query_one(Timeline).focus()
-        await pilot.press("home", "enter")
-        await until(pilot, lambda: app.screen is not app.chat)
-        await pilot.press("escape")
-        await until(pilot, lambda: app.screen is app.chat)
-        assert app.chat.query_one(Timeline).has_focus, "back where one was"
+async def typing_goes_to_the_prompt_wherever_the_focus_is(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    await ask(app, pilot, "hello")
+    await pilot.click("#transcript")
+    at_once(app, [*"catch", "space", *"it"])
+    await until(pilot, lambda: app.chat.prompt.text == "catch it")
+    app.chat.query_one(Timeline).focus()
+    at_once(app, [*"more"])
+    await until(pilot, lambda: app.chat.prompt.text == "catch itmore")
+    app.chat.query_one(Timeline).focus()
+    await pilot.press("home", "enter")
+    await until(pilot, lambda: app.screen is not app.chat)
+    await pilot.press("escape")
+    await until(pilot, lambda: app.screen is app.chat)
+    assert app.chat.query_one(Timeline).has_focus, "back where one was"
+
+
+async def test_pastes_and_bursts_of_keys_are_taken_as_they_are(home: Path, provider: Provider) -> None:
+    await look_in_one_app(
+        home,
+        provider,
+        a_command_typed_and_sent_in_one_burst_is_that_command,
+        a_paste_that_ends_in_a_backslash_is_sent,
+        a_paste_is_opened_as_it_is_and_drawn_inert,
+        a_marker_that_is_cut_in_one_prompt_is_its_text_in_the_next,
+        typing_goes_to_the_prompt_wherever_the_focus_is,
+    )
 
 
 async def test_deleting_a_line_takes_all_of_it_however_it_is_wrapped(home: Path, provider: Provider) -> None:

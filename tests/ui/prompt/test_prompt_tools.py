@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from textual.app import App
 from textual.events import Key
+from textual.pilot import Pilot
 from textual.widgets import OptionList
 
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
@@ -17,7 +18,16 @@ from co_tui.ui.prompt.earlier_prompts import EarlierPromptsScreen
 from co_tui.ui.prompt.external_editor import EditorError, edit_file, editor_command
 from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider
-from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
+from tests.support.screen import (
+    ask,
+    launch_for,
+    look_in_one_app,
+    running,
+    screen_text,
+    transcript_text,
+    type_text,
+    until,
+)
 
 
 async def test_ctrl_c_clears_a_draft_that_comes_back_and_quits_only_when_asked_twice(
@@ -86,25 +96,24 @@ async def test_enter_in_a_burst_takes_what_was_searched_for(home: Path, provider
             app.chat.prompt.text = ""
 
 
-async def test_edits_of_recalled_prompts_and_the_draft_are_kept(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        for prompt in ("one", "two"):
-            await ask(app, pilot, prompt)
-        prompt = app.chat.prompt
-        await type_text(pilot, "draft")
-        await pilot.press("up", "!", "up")
-        assert prompt.text == "one"
-        await pilot.press("down")
-        assert prompt.text == "two!", "as it was left"
-        await pilot.press("down")
-        assert prompt.text == "draft"
-        await pilot.press("up", "up", "enter")
-        await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
-        seen = []
-        for _ in range(5):
-            await pilot.press("up")
-            seen.append(prompt.text)
-        assert seen == ["one", "two!", "draft", "two", "one"], "what was not sent comes back, too"
+async def edits_of_recalled_prompts_and_the_draft_are_kept(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    for prompt in ("one", "two"):
+        await ask(app, pilot, prompt)
+    prompt = app.chat.prompt
+    await type_text(pilot, "draft")
+    await pilot.press("up", "!", "up")
+    assert prompt.text == "one"
+    await pilot.press("down")
+    assert prompt.text == "two!", "as it was left"
+    await pilot.press("down")
+    assert prompt.text == "draft"
+    await pilot.press("up", "up", "enter")
+    await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
+    seen = []
+    for _ in range(5):
+        await pilot.press("up")
+        seen.append(prompt.text)
+    assert seen == ["one", "two!", "draft", "two", "one"], "what was not sent comes back, too"
 
 
 async def test_an_unsent_prompt_that_comes_back_is_never_joined_to_the_next(home: Path, provider: Provider) -> None:
@@ -139,13 +148,21 @@ async def test_an_unsent_prompt_that_comes_back_is_never_joined_to_the_next(home
         assert app.chat.prompt.text == "third!", "a text that was being written is continued"
 
 
-async def test_a_completion_can_be_undone(home: Path, provider: Provider) -> None:
-    async with running(launch_for(home, provider)) as (app, pilot):
-        await type_text(pilot, "/hist")
-        await pilot.press("tab")
-        assert app.chat.prompt.text == "/history "
-        await pilot.press("ctrl+z")
-        assert app.chat.prompt.text == "/hist"
+async def a_completion_can_be_undone(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    await type_text(pilot, "/hist")
+    await pilot.press("tab")
+    assert app.chat.prompt.text == "/history "
+    await pilot.press("ctrl+z")
+    assert app.chat.prompt.text == "/hist"
+
+
+async def test_what_was_written_is_recalled_and_undone(home: Path, provider: Provider) -> None:
+    await look_in_one_app(
+        home,
+        provider,
+        edits_of_recalled_prompts_and_the_draft_are_kept,
+        a_completion_can_be_undone,
+    )
 
 
 EDITS = """

@@ -186,7 +186,7 @@ async def test_without_colours_there_is_none_and_the_cursor_is_still_seen(
 
 
 async def test_nothing_moves_when_nothing_may(home: Path, provider: Provider) -> None:
-    provider.default = Reply(text="slow words " * 400, delay_s=0.01, open_end=True)
+    provider.default = Reply(text="slow words " * 400, delay_s=0.05, open_end=True)
     async with running(launch_for(home, provider, environ={"CO_TUI_REDUCED_MOTION": "on"})) as (app, pilot):
         assert not app.chat.prompt.cursor_blink
         app.chat.prompt.insert("talk")

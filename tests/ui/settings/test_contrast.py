@@ -47,11 +47,12 @@ SCENES = {
 
 
 def themes_for(scene: str) -> list[str]:
-    """All of ours in the first scene and one in each other, and of the other themes one a scene; in a long run all."""
+    """All of ours in the first scene, whose colours all scenes have, and of the other themes one a scene; in a long run
+    all. Pictures hold the colours of each scene under ours."""
     ours, place = [theme.name for theme in OURS], list(SCENES).index(scene)
     if LONG_RUN:
         return [*ours, *OTHER_THEMES]
-    return [*([ours[place % len(ours)]] if place else ours), OTHER_THEMES[place]]
+    return [OTHER_THEMES[place]] if place else [*ours, OTHER_THEMES[place]]
 
 
 def drawn(app: CoTui) -> Iterator[tuple[str, Style]]:

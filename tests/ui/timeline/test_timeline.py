@@ -52,10 +52,11 @@ from co_tui.session.state.session_state import Entry
 from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.text.text_rendering import TextRenderer
 from co_tui.ui.themes.themes import DARK, palette_of
+from co_tui.ui.timeline import timeline_widget
 from co_tui.ui.timeline.detail_screen import EventScreen
 from co_tui.ui.timeline.timeline_entry import INDENT, timeline_row
 from co_tui.ui.timeline.timeline_log import EVERYTHING, MAIN, TimelineLog
-from co_tui.ui.timeline.timeline_widget import MAX_DRAWN, PAGE, Timeline
+from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_lines import head_of
 from co_tui.ui.transcript.marked_blocks import event_at, index_of_event
@@ -345,7 +346,15 @@ def test_a_compaction_that_a_rewind_went_back_before_is_marked_until_the_rewind_
     assert [each.seq for each in log.of(MAIN) if log.is_undone(each)] == [3], "the rewind itself"
 
 
-async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(home: Path, provider: Provider) -> None:
+PAGE, MAX_DRAWN = 50, 150
+"""Smaller than usual, more than fits on the screen."""
+
+
+async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(timeline_widget, "PAGE", PAGE)
+    monkeypatch.setattr(timeline_widget, "MAX_DRAWN", MAX_DRAWN)
     provider.default = Reply(text="\n\n".join(f"paragraph {n}" for n in range(30)))
     async with running(launch_for(home, provider)) as (app, pilot):
         for n in range(3):
@@ -383,11 +392,11 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(hom
         # A long session: only its newest page is drawn, and more when somebody goes there.
         many = [event(n, Message(turn=n, message={"kind": "request", "parts": []})) for n in range(1, 5_001)]
         timeline.show(many)
-        assert timeline.option_count == PAGE and "4,850 more above" in str(timeline.border_title)
+        assert timeline.option_count == PAGE and "4,950 more above" in str(timeline.border_title)
         timeline.go_to(5_000)
         await pilot.press("home")
         assert timeline.option_count == PAGE and timeline.highlighted == 0
-        assert str(timeline.border_title) == "Timeline · 4,850 more below"
+        assert str(timeline.border_title) == "Timeline · 4,950 more below"
         timeline.go_to(2_000)
         for _ in range(PAGE // 2):
             timeline.action_cursor_up()

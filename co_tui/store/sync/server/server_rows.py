@@ -186,12 +186,13 @@ def push(
     mine = [(after, *after_tip)] if after and after_tip else []
     mine += [(event.seq or 0, event.type, event.timestamp) for event in events]
     before = after + len(events) - len(mine)
-    with connection.pipeline(), connection.transaction() as transaction:
+    with connection.pipeline() as pipeline, connection.transaction() as transaction:
         connection.execute(_CREATE, (row.id, row.created, row.created))
         locked = connection.execute(_LOCKED, (row.id,))
         lease = connection.execute(FIND_LEASE, (row.id,))
         deletion = connection.execute(f"{_DELETION} AND session_id = %s AND deleted".encode(), (row.id,))
         there = connection.execute(_TIPS, {"session_id": row.id, "after": before})
+        pipeline.sync()  # only from here on, the server ends a transaction whose client is gone
         last_seq = first[0] if (first := locked.fetchone()) else None
         refusal = _refusal(last_seq, deletion.fetchone(), lease_in(lease.fetchone()), leased)
         if (
