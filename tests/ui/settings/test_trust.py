@@ -162,7 +162,6 @@ async def test_a_project_for_claude_code_is_listed_trusted_and_its_unused_keys_a
         await pilot.press("t")
         await until(pilot, lambda: "Not used: hooks.Setup, statusLine (.claude/settings.json)" in transcript_text(app))
         assert app.launch.settings.env["STAGE"] == "test"
-        await until(pilot, lambda: "lib has its own instructions" in screen_text(app))
         await to_question(app, pilot)
         await pilot.press("t")
         await until(pilot, lambda: "Its instructions count from the next prompt on" in transcript_text(app))
