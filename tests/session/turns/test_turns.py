@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 from pydantic_ai.messages import ModelMessagesTypeAdapter
+from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.function import DeltaThinkingPart, DeltaToolCall
+from pydantic_ai.tools import ToolDefinition
 
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.context.request.repair import INTERRUPTED
@@ -24,6 +26,7 @@ from co_tui.events import (
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.state.derive import replay
+from co_tui.session.turns.request_hook import _sendable
 from co_tui.session.turns.turn import Outcome
 from co_tui.store.store_errors import SessionBusy
 from co_tui.ui.prompt.activity import Activity
@@ -39,6 +42,12 @@ async def heard(listener: Listener):
 
 def parts_of(fact: Message) -> list[tuple[str, object]]:
     return [(part["part_kind"], part.get("content", part.get("args"))) for part in fact.message["parts"]]
+
+
+def test_a_tool_s_description_has_no_character_that_cannot_be_sent() -> None:
+    tools = [ToolDefinition(name="odd", description="of a \ud800 skill"), ToolDefinition(name="plain")]
+    odd, plain = _sendable(ModelRequestParameters(function_tools=tools)).function_tools
+    assert (odd.description or "").encode() and plain is tools[1]
 
 
 async def test_thoughts_that_are_not_shown_are_announced_and_not_told(home: Path) -> None:
