@@ -43,6 +43,8 @@ class Simple(NamedTuple):
     """Whether it gets the output of the one before."""
     folder: str = ""
     """Of the last `cd` before it."""
+    appended: tuple[str, ...] = ()
+    """Of the written files, those that keep what they had."""
 
     @property
     def program(self) -> str:
@@ -93,8 +95,10 @@ def _simples(command: str) -> Iterator[Simple]:
         redirects = (*own, *redirects)
         inner = list(_statements(_Part(node, is_filter, redirects))) if node.type not in _PROGRAMS else []
         if node.type in _PROGRAMS and (words := _run_words(list(_words(source, node)))):
-            written = tuple(filter(is_file_name, _written(source, redirects)))
-            yield Simple(tuple(words), written, _document(source, redirects), is_filter)
+            outputs = [(name, how) for name, how in _outputs(source, redirects) if is_file_name(name)]
+            written = tuple(name for name, _ in outputs)
+            appended = tuple(name for name, how in outputs if ">>" in how)
+            yield Simple(tuple(words), written, _document(source, redirects), is_filter, appended=appended)
         waiting += reversed([*inner, *map(_Part, own)])  # the line that begins a here-document may go on after it
 
 
@@ -120,16 +124,17 @@ def _words(source: bytes, node: "Node") -> Iterator[str]:
             yield _unquoted(_text(source, child))
 
 
-def _written(source: bytes, redirects: "Sequence[Node]") -> Iterator[str]:
+def _outputs(source: bytes, redirects: "Sequence[Node]") -> Iterator[tuple[str, str]]:
+    """The files to which output goes, and the operator."""
     for redirect in redirects:
         if redirect.type == "heredoc_redirect":
-            yield from _written(source, redirect.children)
+            yield from _outputs(source, redirect.children)
         elif redirect.type == "file_redirect":
             stream, *parts = ["", *(_text(source, child) for child in redirect.children)]
             if parts[0].isdigit():
                 stream, *parts = parts
             if len(parts) > 1 and ">" in parts[0] and not parts[0].endswith("&") and stream != _ERRORS:
-                yield _unquoted(parts[1])
+                yield _unquoted(parts[1]), parts[0]
 
 
 def _document(source: bytes, redirects: "Sequence[Node]") -> str:

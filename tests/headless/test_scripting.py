@@ -228,6 +228,7 @@ def test_one_result_with_what_was_denied_and_a_limit_on_replies(served: CliComma
         (STREAM, "", "Standard input has no prompt."),
         (STREAM, "\nhello\n", "Line 2 of standard input: it is not JSON."),
         (STREAM, '{"type": "user"}', "Line 1 of standard input: it is not a prompt."),
+        (STREAM, '{"type": []}', "Line 1 of standard input: it is not a prompt."),
         (STREAM, prompt_line([{"type": "audio"}]), "blocks of type text and image"),
         (("-p", "Hi", "--allowed-tools", "Bash(git"), "", "Bash(git"),
         (("-p", "Hi", "--max-turns", "0"), "", "is not a whole number"),

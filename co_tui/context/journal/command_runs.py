@@ -34,6 +34,8 @@ _NARROWS: Final = frozenset(("-k", "-m", "-t", "--grep", "--filter"))
 _NPX: Final = frozenset(("npx", "bunx", "pnpx", "uvx", "pipx"))
 WRITE: Final = "write"
 """What `cat > file` is called."""
+INLINE: Final = ("python -c", "node -e")
+"""Programs that get their code as an argument."""
 INSTALLERS: Final = frozenset(("pip", "pip3", "uv", "npm", "pnpm", "yarn", "apt", "apt-get", "cargo", "brew", "gem"))
 MOST_TARGETS: Final = 12
 _TARGET_CHARS: Final = 300
@@ -94,7 +96,7 @@ def run_of(simple: Simple) -> Run:
     targets = [word[:_TARGET_CHARS] for word in arguments(words, *_NARROWS, "-n", "-p", "-A", "-B", "-C")]
     if simple.document and not simple.written:
         targets.append(str(hash(simple.document)))
-    if program in ("python -c", "node -e"):
+    if program in INLINE:
         targets = [str(hash(" ".join(rest)))]
     return Run(program, tuple(targets[:MOST_TARGETS]), narrowed, simple.folder.rstrip("/"))
 

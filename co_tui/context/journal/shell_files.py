@@ -32,14 +32,14 @@ class Change(NamedTuple):
     path: str
     is_removed: bool = False
     is_restored: bool = False
+    """Whether it is as it was before all edits."""
     is_whole: bool = False
     """Whether all of it is written, as when it is made."""
-    """Whether it is as it was before all edits."""
 
 
 def changes_of(simple: Simple) -> list[Change]:
     """The files that a program changes if it succeeds."""
-    found = [Change(path, is_whole=True) for path in simple.written]
+    found = [Change(path, is_whole=path not in simple.appended) for path in simple.written]
     program = simple.program
     if program in _CHANGES:
         found += _CHANGES[program](simple)

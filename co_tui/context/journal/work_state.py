@@ -6,7 +6,7 @@ from posixpath import join, normpath
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
-from co_tui.context.journal.command_runs import INSTALLERS, Run, is_same_path
+from co_tui.context.journal.command_runs import INLINE, INSTALLERS, Run, is_same_path
 from co_tui.context.journal.conclusions import strength_of
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
 from co_tui.context.journal.shell_files import Change
@@ -39,8 +39,10 @@ FILES_READ: Final = "Files read: "
 _TO_INSTALL: Final = frozenset(("install", "add", "i"))
 _MISSING: Final = re.compile(r"(?:No module named|Cannot find module|No package|command not found:?)\s+['\"]?([\w-]+)")
 _SLIP: Final = re.compile(
-    r"(?:\S*/)?(?:ba|z|da)?sh: .*(?:syntax error|unexpected|unterminated)|(?:SyntaxError|IndentationError)\b", re.I
+    r"(?:\S*/)?(?:ba|z|da)?sh: (?!(?!-c|eval)\S+: line ).*(?:syntax error|unexpected|unterminated)", re.I
 )
+"""Of a shell about the command itself; before the line of a script comes its name."""
+_BAD_CODE: Final = re.compile(r"(?:SyntaxError|IndentationError)\b")
 _BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", NEW_FILES: ", ", DONE: "; ", FILES_READ: ", "}
 """Sections on one line, and what is between their names."""
 _WEIGHTS: Final = {PLAN: 4, FILES_CHANGED: 6, NEW_FILES: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
@@ -70,7 +72,8 @@ class _Failing(NamedTuple):
     @property
     def is_slip(self) -> bool:
         """Whether the command itself was written wrongly: nothing is wrong any more once another goes well."""
-        return _SLIP.match(self.ending.error) is not None and self.run.program not in ("python", EDIT)
+        pattern = _BAD_CODE if self.run.program in INLINE else _SLIP
+        return pattern.match(self.ending.error) is not None
 
 
 class WorkState:
@@ -81,6 +84,8 @@ class WorkState:
         self._failing: list[_Failing] = []
         self._done: dict[str, int] = {}
         self._read: dict[str, None] = {}
+        self._seen: set[str] = set()
+        """All files that were read, without the numbers of lines."""
         self._last_good = ""
         self._plan: tuple[str, ...] = ()
         self._calls = 0
@@ -107,12 +112,15 @@ class WorkState:
     def _change(self, change: Change) -> None:
         path = self._known(change.path)
         before = self._changed.pop(path, None)
-        is_new = before.is_new if before else change.is_whole and not any(_is_of(read, path) for read in self._read)
+        is_new = (
+            before.is_new if before else change.is_whole and not any(is_same_path(read, path) for read in self._seen)
+        )
         times = before.times + 1 if before else 1
         self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
 
     def _known(self, path: str) -> str:
         """The name under which a file is known: the whole path of one may be the other's, within its folder."""
+        path = normpath(path)
         return next((known for known in self._changed if known == path or _is_whole_of(known, path)), path)
 
     def undo(self, paths: Iterable[str]) -> None:
@@ -161,6 +169,7 @@ class WorkState:
         for path in begun.read:
             self._read.pop(path, None)
             self._read[path] = None
+            self._seen.add(re.sub(r":\d+-\d+$", "", path))
         for path in list(self._read)[:-_KEPT_READ]:
             del self._read[path]
 
@@ -202,11 +211,6 @@ def _is_whole_of(one: str, other: str) -> bool:
     """Whether one of two paths is whole and ends with the other, which names a folder, too."""
     whole, part = (one, other) if one.startswith("/") else (other, one)
     return whole.startswith("/") and not part.startswith("/") and "/" in part and is_same_path(whole, part)
-
-
-def _is_of(read: str, path: str) -> bool:
-    """Whether what was read, perhaps with the numbers of its lines, is of a file."""
-    return is_same_path(re.sub(r":\d+-\d+$", "", read), path)
 
 
 def _installs(command: str, missing: str) -> bool:

@@ -112,7 +112,7 @@ def read_line(line: bytes) -> GivenPrompt | Json:
     except (ValueError, RecursionError):
         raise BadLine(f"it is not JSON. Write {FORM}.") from None
     kind = given.get("type") if isinstance(given, dict) else None
-    if kind in CONTROL:
+    if isinstance(kind, str) and kind in CONTROL:
         return dict(given)
     if isinstance(kind, str) and kind != "user":
         raise UnknownLine(f"messages of type {one_line(repr(kind), 40)} are not known.")

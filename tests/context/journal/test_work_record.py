@@ -148,6 +148,28 @@ def test_a_file_has_one_name_and_those_that_are_new_are_apart() -> None:
     ]
 
 
+def test_a_file_that_was_read_long_ago_or_is_appended_to_is_not_new() -> None:
+    reads = [each for n in range(40) for each in (call("bash", command=f"cat src/f{n}.py"), result("x = 1"))]
+    written = [call("write_file", path="./src/f0.py", content="x = 2"), result("ok")]
+    again = [call("bash", command="sed -i s/2/3/ src//f0.py"), result("")]
+    added = [call("bash", command="echo done >> notes.md"), result("")]
+    state = record(*reads, *written, *again, *added).state_text(500, ALL)
+    assert state.splitlines()[0] == "Files changed: notes.md, src/f0.py (×2)" and "New files" not in state
+
+
+@pytest.mark.parametrize(
+    ("command", "printed"),
+    [
+        ("node app.js", "SyntaxError: Unexpected token '}'"),
+        ("./run.sh", "/bin/bash: ./run.sh: line 3: syntax error: unexpected end of file"),
+    ],
+)
+def test_a_file_written_wrongly_is_still_failing_when_another_command_goes_well(command: str, printed: str) -> None:
+    failed = [call("bash", command=command), result(f"{printed}\n[exit code: 1]")]
+    fine = [call("bash", command="ls"), result("a")]
+    assert f"Still failing: $ {command}" in record(*failed, *fine).state_text(500, ALL)
+
+
 def test_a_command_written_wrongly_and_a_reason_given_twice_are_not_reported() -> None:
     slip = [call("bash", command="echo 'x"), result("bash: -c: line 1: unexpected EOF\n[exit code: 2]")]
     missing = "ModuleNotFoundError: No module named 'numpy'\n[exit code: 1]"
