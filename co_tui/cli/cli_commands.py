@@ -203,6 +203,7 @@ COMMANDS: Final = (
         "run one prompt without the screen",
         (
             _option("-p", "--prompt", nargs="?", help="the prompt (default: standard input)"),
+            _option("--print", dest="prompt", nargs="?", help=argparse.SUPPRESS),  # the same, as Claude Code names it
             OneOf(
                 (
                     _option("--session", metavar="ID", help="continue this session"),
@@ -218,6 +219,7 @@ COMMANDS: Final = (
             OneOf(
                 (
                     _flag("--yes", "approve everything tools ask for"),
+                    _flag("--dangerously-skip-permissions", argparse.SUPPRESS, dest="yes"),  # the same, there
                     _flag("--read-only", "refuse everything that would change something"),
                 )
             ),

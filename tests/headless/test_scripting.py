@@ -247,6 +247,8 @@ def test_the_sdk_starts_its_program_without_run_and_names_modes_as_claude_code_d
     options = parse(["--output-format", "stream-json", *given])
     assert (options.command, options.mode, options.yes) == ("run", "edits", False)
     assert parse(["run", "-p", "Hi", "--permission-mode", "bypassPermissions"]).yes
+    options = parse(["run", "--print", "Hi", "--dangerously-skip-permissions"])
+    assert (options.prompt, options.yes) == ("Hi", True)
 
 
 def test_a_prompt_may_be_an_image_alone() -> None:
