@@ -99,6 +99,8 @@ Answer: TypeAlias = Callable[[ApprovalQuestion | ModelQuestion], Given | Awaitab
 """Answers a question: for an approval true, false, the reason of a refusal, or an `Approval`; for a question of the
 model a text, the chosen options, a `ModelAnswer`, or None for no answer. What it raises refuses the question, and is
 raised again by `turn_events` at once, or by `submit` at the end of the turn; the session stays usable."""
+LEFT_STEPS: Final = 2
+"""Steps of the loop until it begins to close an iterator that was left by `break`."""
 STILL_RUNNING: Final = (
     "Not sent: another turn_events of this session is running. Read it to its end, or close it, first."
 )
@@ -147,13 +149,17 @@ async def open_session(
 async def turn_events(session: Session, prompt: str) -> AsyncGenerator[Event, None]:
     """Send a prompt and give the events of its turn as they happen, `TurnEnded` last. Match on `event.fact`.
 
-    Closing the iterator early interrupts the turn. Raises `PromptRefused` if the prompt was not sent, and what `answer`
-    raised.
+    Closing or leaving the iterator early interrupts the turn. Raises `PromptRefused` if the prompt was not sent, and
+    what `answer` raised.
     """
     if not isinstance(session, _ScriptSession):
         raise TypeError("turn_events needs a session of open_session.")
     if session.gives_events:
-        raise PromptRefused(STILL_RUNNING)
+        for _ in range(LEFT_STEPS):
+            await asyncio.sleep(0)
+        async with session.closing_events:
+            if session.gives_events:
+                raise PromptRefused(STILL_RUNNING)
     session.gives_events = True
     events = session.events()
     turn = asyncio.create_task(session.submit(prompt))
@@ -164,11 +170,12 @@ async def turn_events(session: Session, prompt: str) -> AsyncGenerator[Event, No
             session.raise_failure()
         await turn
     finally:
-        if not turn.done():
-            session.interrupt()
-            await asyncio.gather(turn, return_exceptions=True)
-        session.leave(events)
-        session.gives_events = False
+        async with session.closing_events:
+            if not turn.done():
+                session.interrupt()
+                await asyncio.gather(turn, return_exceptions=True)
+            session.leave(events)
+            session.gives_events = False
 
 
 class _ScriptSession(Session):
@@ -179,6 +186,8 @@ class _ScriptSession(Session):
         self._questions = environment.questions
         self.gives_events = False
         """Whether `turn_events` runs."""
+        self.closing_events = asyncio.Lock()
+        """Held while it is closed."""
 
     async def submit(self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False) -> Outcome:
         outcome = await super().submit(prompt, files=files, steer=steer)
