@@ -119,9 +119,11 @@ class WorkState:
         self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
 
     def _known(self, path: str) -> str:
-        """The name under which a file is known: the whole path of one may be the other's, within its folder."""
+        """The name under which a file is known: the whole path of one may be the other's, within its folder. A new one
+        may be a copy."""
         path = normpath(path)
-        return next((known for known in self._changed if known == path or _is_whole_of(known, path)), path)
+        there = (known for known, of in self._changed.items() if not of.is_new and _is_whole_of(known, path))
+        return path if path in self._changed else next(there, path)
 
     def undo(self, paths: Iterable[str]) -> None:
         """The user undid an edit of these files."""

@@ -170,6 +170,15 @@ def test_a_file_written_wrongly_is_still_failing_when_another_command_goes_well(
     assert f"Still failing: $ {command}" in record(*failed, *fine).state_text(500, ALL)
 
 
+def test_a_copy_is_another_file() -> None:
+    copied = [call("bash", command="cp src/a.py /tmp/copy/src/a.py"), result("")]
+    edited = [call("bash", command="sed -i s/a/b/ src/a.py"), result("")]
+    assert record(*copied, *edited).state_text(500, ALL).splitlines()[:2] == [
+        "Files changed: src/a.py",
+        "New files: /tmp/copy/src/a.py",
+    ]
+
+
 def test_a_command_written_wrongly_and_a_reason_given_twice_are_not_reported() -> None:
     slip = [call("bash", command="echo 'x"), result("bash: -c: line 1: unexpected EOF\n[exit code: 2]")]
     missing = "ModuleNotFoundError: No module named 'numpy'\n[exit code: 1]"
