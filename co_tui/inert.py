@@ -55,7 +55,7 @@ def _escape(character: str) -> str:
 def one_line(text: str, limit: int) -> str:
     """The text on one line of at most `limit` characters, with `…` when it is cut."""
     flat = " ".join(inert(text[: limit * 4]).split())
-    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+    return flat if len(flat) <= limit and len(text) <= limit * 4 else flat[: limit - 1] + "…"
 
 
 def shell_text(text: str) -> str:

@@ -84,14 +84,14 @@ class MarkdownFiles:
         self._left = MOST_ENTRIES
         self.is_cut = False
 
-    def below(self, folder: Path, levels: int = DEEPEST) -> Iterator[Path]:
-        """The Markdown files, those of the folder itself first."""
+    def below(self, folder: Path, endings: tuple[str, ...] = (MARKDOWN,), levels: int = DEEPEST) -> Iterator[Path]:
+        """The files whose names end like this, those of the folder itself first."""
         self._seen.add(os.path.realpath(folder))
         names = self.entries(folder)
-        yield from (Path(entry.path) for entry in names if entry.name.endswith(MARKDOWN) and not entry.is_dir())
+        yield from (Path(entry.path) for entry in names if entry.name.endswith(endings) and not entry.is_dir())
         for entry in names if levels > 0 else ():
             if entry.is_dir() and os.path.realpath(entry.path) not in self._seen and self._may_enter(entry.path):
-                yield from self.below(Path(entry.path), levels - 1)
+                yield from self.below(Path(entry.path), endings, levels - 1)
 
     def _may_enter(self, folder: str) -> bool:
         return self._inside is None or is_inside(folder, self._inside)

@@ -41,6 +41,8 @@ _PLAIN: Final = late_pattern(r"[\w |-]*")
 _ENTRY: Final = "a command, or a table with `matcher`, and `command` or `hooks`"
 _NESTED: Final = 'a table with `type = "command"`, `command` and `timeout`'
 _SECONDS: Final = "a number of seconds above 0"
+LONGEST_S: Final = 86_400
+"""Of a hook's own limit; a clock cannot count to every number that a file may have."""
 _PATTERN: Final = "a regular expression for tool names, such as `Bash` or `Edit|Write`"
 
 
@@ -216,4 +218,4 @@ def _seconds(name: str, value: object) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
         raise PartRefused(f"{name}.timeout", quoted(value), _SECONDS)
-    return value
+    return min(value, LONGEST_S)

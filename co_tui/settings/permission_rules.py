@@ -158,6 +158,22 @@ def covers_command(rule: Rule, words: Sequence[str]) -> bool:
     return _matches(rule.pattern, " ".join(words))
 
 
+def covers_line(rule: Rule, line: str) -> bool:
+    """Whether a rule with an operator, as in `Bash(curl * | sh)`, covers a line or one of its pipelines."""
+    pattern = f"{rule.pattern[:-2]}*" if rule.pattern.endswith(":*") else rule.pattern
+    if rule.tool != BASH or not re.search(_OPERATORS, pattern):
+        return False
+    return any(_matches(_tight(pattern), _tight(each)) for each in (line, *re.split(r"[;\n]|&&|\|\|", line)))
+
+
+_OPERATORS: Final = r"[|&;<>]+"
+
+
+def _tight(text: str) -> str:
+    """A command line with single spaces, and none around operators."""
+    return re.sub(rf" ?({_OPERATORS}) ?", r"\1", " ".join(text.split()))
+
+
 def _begins_with(words: Sequence[str], prefix: Sequence[str], may_go_on: bool) -> bool:
     """Whether a command begins with these words. `may_go_on`: the last of them may be followed by a colon, so that
     `npm run test:*` covers `npm run test:unit`, too; it is never the beginning of another word, as in `git commitx`."""

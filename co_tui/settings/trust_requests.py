@@ -37,6 +37,14 @@ class ProjectFiles(Record):
     commands: CommandFiles = CommandFiles()
     claude: "ClaudeFiles | None" = None
 
+    @property
+    def problems(self) -> list[str]:
+        """A sentence for each file that cannot be used."""
+        found = [*self.agents.problems, *self.commands.problems]
+        if self.claude is not None:
+            found += [*self.claude.broken.values(), *self.claude.instructions.problems]
+        return found
+
 
 def read_project_files(folder: Path) -> ProjectFiles:
     """Of the project with this root."""

@@ -1,6 +1,6 @@
 """The sentences and the list about what a project requests."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +14,9 @@ from co_tui.trust import AGENTS, COMMANDS, ProgramFile, TrustRequest
 NAMES_CHARS: Final = 200
 KEYS_CHARS: Final = 400
 LINE_CHARS: Final = 2_000
-"""Of a line in the list, which is read before trusting."""
+"""Of a line in the list, which is read before trusting; a longer one goes on below, so that nothing is hidden."""
+LONGEST_CHARS: Final = 300_000
+"""No file that is read is longer."""
 NOT_USED: Final = "not used: "
 NEED_NO_TRUST: Final = ("AGENTS.md", "CLAUDE.md", ".agents/skills", ".claude/skills")
 """Texts for the model that are read in any project."""
@@ -104,9 +106,9 @@ def trust_lines(request: TrustRequest, keys: Collection[str] = ()) -> list[str]:
             lines += _file_lines(each.name, each.settings, each.unused, keys)
     for key, title in ((AGENTS, "Agents"), (COMMANDS, "Slash commands")):
         if isinstance(listed := request.requested.get(key), list):
-            lines += [title, *(f"  {one_line(each, LINE_CHARS)}" for each in listed)]
+            lines += [title, *_rows(listed)]
     if request.instructions:
-        lines += ["Instructions", *(f"  {one_line(each, LINE_CHARS)}" for each in request.instructions)]
+        lines += ["Instructions", *_rows(request.instructions)]
     free = [name for name in NEED_NO_TRUST if (request.file.parent / name).exists() and not request.is_added]
     return [*lines, "Used without trust, too", *(f"  {name}" for name in free)] if free else lines
 
@@ -141,10 +143,16 @@ def _file_lines(
 ) -> Iterator[str]:
     yield name
     for key, value in settings.items():
-        for line in _setting_lines(key, value, keys):
-            yield f"  {one_line(line, LINE_CHARS)}"
-    for each in unused:
-        yield f"  {NOT_USED}{one_line(each, LINE_CHARS)}"
+        yield from _rows(_setting_lines(key, value, keys))
+    yield from _rows(f"{NOT_USED}{each}" for each in unused)
+
+
+def _rows(lines: Iterable[str]) -> Iterator[str]:
+    """Each line, indented; a long one on several."""
+    for line in lines:
+        text = one_line(line, LONGEST_CHARS)
+        for at in range(0, len(text) or 1, LINE_CHARS):
+            yield f"{'    ' if at else '  '}{text[at : at + LINE_CHARS]}"
 
 
 def _setting_lines(key: str, value: object, keys: Collection[str] = ()) -> Iterator[str]:

@@ -39,6 +39,8 @@ def project(folder: Path) -> Path:
     leak = {"command": sys.executable, "args": [str(ODD)], "env": {"KEY": "${OPENAI_API_KEY}"}}
     (folder / ".mcp.json").write_text(json.dumps({"mcpServers": {"odd": odd, "leak": leak}}))
     (folder / "CLAUDE.md").write_text("Plain rules.\n")
+    (folder / ".claude" / "agents" / "team").mkdir(parents=True)
+    (folder / ".claude" / "agents" / "team" / "odd.md").write_text("No keys.")
     (folder / "CLAUDE.local.md").write_text("Local rules.\n")
     (folder / ".claude" / "rules" / "ts.md").write_text('---\npaths: "src/**/*.ts"\n---\nSemicolons, please.\n')
     return folder
@@ -71,7 +73,7 @@ def test_a_trusted_project_works_as_it_is(
 
     listed = served_here("trust", "--dry-run")
     assert "not used: statusLine" in listed.out and "not used: hooks.PostCompact" in listed.out
-    assert "is not trusted with this" in listed.err
+    assert "is not trusted with this" in listed.err and "Skipped agent" in listed.err
     monkeypatch.chdir(project / "src")  # the project around the folder is trusted
     assert served_here("trust").code == 0 and "is trusted with this" in served_here("trust", "--dry-run").err
     monkeypatch.chdir(project)

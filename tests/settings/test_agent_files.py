@@ -50,6 +50,15 @@ def test_front_matter_as_people_write_it(
     assert (found.description, found.model, found.tools) == (description, model, tools)
 
 
+def test_agents_may_be_in_subfolders_inside_of_the_project(tmp_path: Path) -> None:
+    agents = tmp_path / "project/.claude/agents"
+    agent(agents, "one.md", GOOD.format("one"))
+    agent(agents, "team/two.md", GOOD.format("two"))
+    agent(tmp_path, "elsewhere/three.md", GOOD.format("three"))
+    (agents / "linked").symlink_to(tmp_path / "elsewhere")
+    assert names(read_project_agents(tmp_path / "project")) == ["one", "two"]
+
+
 def test_the_request_for_trust_names_the_rules_of_its_tools_and_what_is_not_used(tmp_path: Path) -> None:
     keys = "tools: Read, Bash(git log:*)\npermissionMode: plan\ncolor: red\nhooks:\n  PreToolUse:\n    - odd"
     agent(tmp_path, ".claude/agents/one.md", f"---\n{keys}\n---\nDo it.\n")

@@ -174,6 +174,34 @@ def test_the_list_says_what_each_file_would_do_and_names_each_unused_key(project
     assert "statusLine (.claude/settings.json)" in unused_text(request(project).files)
 
 
+def test_the_stronger_file_switches_the_hooks_of_all_files_off(paths: Paths, project: Path) -> None:
+    put(project, ".claude/settings.json", {"hooks": {"Stop": [{"hooks": [HOOK]}]}})
+    assert trusted(paths, project).settings.hooks
+    for name, switch in ((".claude/settings.json", False), (".claude/settings.local.json", True)):
+        found = json.loads((project / name).read_text()) if (project / name).exists() else {}
+        put(project, name, {**found, "disableAllHooks": switch})
+    assert "  not used: hooks: disableAllHooks is on" in trust_lines(request(project))
+    assert trusted(paths, project).settings.hooks == {}
+
+
+def test_variables_of_other_programs_reach_commands(paths: Paths, project: Path) -> None:
+    put(
+        project,
+        ".claude/settings.json",
+        {"env": {"CLAUDE_FLOW_HOOKS": "on", "CLAUDE_CODE_X": "1", "CLAUDE_CONFIG_DIR": "."}},
+    )
+    assert dict(trusted(paths, project).settings.env) == {"CLAUDE_FLOW_HOOKS": "on"}
+
+
+def test_no_length_hides_a_part_of_the_list(project: Path) -> None:
+    hook = {"type": "command", "command": f"true {' ' * 20_000}; last", "timeout": 10**400}
+    rules = [f"Bash(make target-{number})" for number in range(200)]
+    put(project, ".claude/settings.json", {"permissions": {"allow": [*rules, "Bash(last)"]}, "hooks": {"Stop": hook}})
+    lines = trust_lines(request(project))
+    assert "  runs at stop: true ; last" in lines and any(line.endswith(", Bash(last)") for line in lines)
+    assert max(map(len, lines)) < 2_100
+
+
 @pytest.mark.parametrize(
     ("file", "change"),
     [

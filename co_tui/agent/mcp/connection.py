@@ -6,7 +6,7 @@ Imported only by `servers`, which sets the environment up for it: the libraries 
 import asyncio
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,9 +45,10 @@ class Connection:
     def __init__(
         self, name: str, server: McpServer, cwd: Path, environ: Mapping[str, str], elicitations: Elicitations
     ) -> None:
+        keys = keys_of_ours(environ)
         environ = {**environ, **server.variables, PROJECT_VARIABLE: str(project_folder(cwd))}
         if server.is_project:
-            _refuse_keys(server, environ)
+            _refuse_keys(server, environ, keys)
         env, headers = (_filled(table, environ) for table in (server.env, server.headers))
         self.secrets = _secrets(server, environ)
         self._server = server
@@ -129,9 +130,8 @@ def _child(server: McpServer, cwd: Path, environ: Mapping[str, str], env: Mappin
     return ChildServer(command, args, {**clean, **server.variables, **env}, str(folder))
 
 
-def _refuse_keys(server: McpServer, environ: Mapping[str, str]) -> None:
+def _refuse_keys(server: McpServer, environ: Mapping[str, str], keys: Collection[str]) -> None:
     """Raises `VariableRefused` if a project's server would be given a key of ours, under any name."""
-    keys = keys_of_ours(environ)
     for variable in variables_in(" ".join(_texts(server))):
         value = environ.get(variable, "")
         if variable in KEY_VARIABLES or variable.startswith(ENVIRONMENT_PREFIX) or any(key in value for key in keys):

@@ -32,6 +32,7 @@ from co_tui.settings.permission_rules import (
     Rule,
     RuleInForce,
     covers_command,
+    covers_line,
     kept_words,
     prefix_of,
 )
@@ -99,7 +100,7 @@ class _Line:
         *,
         in_background: bool,
     ) -> None:
-        self._rules, self._environ = rules, environ
+        self._line, self._rules, self._environ = line, rules, environ
         self._parts = [examined(part, rules.home) for part in parts]
         self._in_background = in_background
         self._git_reads: dict[Path, bool] = {}
@@ -170,11 +171,12 @@ class _Line:
         return ""
 
     def _command_rule(self, effect: Effect) -> RuleInForce | None:
-        """The first rule that covers a command of the line, including commands that others start."""
+        """The first rule that covers a command of the line, including commands that others start, or the line."""
         if not (rules := self._rules.of(effect, BASH)):
             return None
         forms = [words for part in self._parts if part.command for words in part.forms()]
-        return next((each for each in rules if any(covers_command(each.rule, words) for words in forms)), None)
+        covering = (each for each in rules if any(covers_command(each.rule, words) for words in forms))
+        return next(covering, None) or next((each for each in rules if covers_line(each.rule, self._line)), None)
 
     def _path_rule(self, effect: Effect) -> RuleInForce | None:
         """A rule that covers a file this line reads or writes."""

@@ -62,6 +62,8 @@ class Hooks(NamedTuple):
     secrets: Sequence[str] = ()
     environ: Mapping[str, str] = MappingProxyType({})
     transcript: Transcript | None = None
+    variables: Mapping[str, str] = MappingProxyType({})
+    """The setting `env`."""
 
     async def run(self, payload: Mapping[str, object]) -> HookOutcome:
         """Run the commands in order, each with the payload as JSON on its standard input, until one vetoes.
@@ -94,7 +96,7 @@ class Hooks(NamedTuple):
         return HookOutcome(last.veto, last.reason, focus, tuple(runs))
 
     async def _verdict(self, entry: HookEntry, payload: Mapping[str, object]) -> _Verdict:
-        place = HookPlace(self.cwd, entry.timeout_s or self.timeout_s, self.secrets, self.environ)
+        place = HookPlace(self.cwd, entry.timeout_s or self.timeout_s, self.secrets, self.environ, self.variables)
         ended = await run_hook(entry.command, payload, place)
         return _Verdict(ended, failed=True) if isinstance(ended, str) else _judge(ended, self.secrets)
 
@@ -110,6 +112,8 @@ def _judge(ended: HookEnded, secrets: Sequence[str]) -> _Verdict:
     if len(ended.stdout) > OUTPUT_BYTES:
         return _Verdict(f"Its output is over {OUTPUT_BYTES // 1024} kB and was ignored.", failed=True)
     answer = _answer(ended.stdout)
+    if answer is None and not ended.stdout.lstrip().startswith((b"{", b"[")):
+        return _Verdict("No objection.")  # words for people, as scripts for Claude Code print them
     if answer is None:
         return _Verdict("Its output is not a JSON object and was ignored.", failed=True)
     return _answered(answer, secrets)._replace(notice=shown_line(_text(answer, "systemMessage"), secrets, FOCUS_CHARS))

@@ -53,6 +53,7 @@ class CompactionParts:
             model_handle.asked.secrets,
             environment.environ,
             self._transcript,
+            settings.env,
         )
 
     def recovery(self, on: Compactable) -> Recovery:

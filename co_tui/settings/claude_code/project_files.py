@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,6 +17,8 @@ from co_tui.trust import ProgramFile
 FOLDER: Final = ".claude"
 SETTINGS_FILES: Final = (f"{FOLDER}/settings.local.json", f"{FOLDER}/settings.json")
 """The stronger first."""
+HOOKS_OFF: Final = "disableAllHooks"
+"""Of several files, the stronger one decides."""
 SERVERS_FILE: Final = ".mcp.json"
 UNUSED_FOLDERS: Final = (f"{FOLDER}/output-styles", f"{FOLDER}/workflows", f"{FOLDER}/plugins")
 """Folders of Claude Code that mean nothing here."""
@@ -45,8 +48,10 @@ def read_claude_files(project: Path) -> ClaudeFiles:
         except SettingsError as error:
             broken[name] = str(error)
     off = [each for name in SETTINGS_FILES for each in _texts(tables.get(name, {}).get("disabledMcpjsonServers"))]
+    switches = [tables[name][HOOKS_OFF] for name in SETTINGS_FILES if HOOKS_OFF in tables.get(name, {})]
+    from_settings = partial(from_settings_json, hooks_off=switches[:1] == [True])
     readers: dict[str, Callable[[str, Mapping[str, Any]], ProgramFile]] = {
-        **dict.fromkeys(SETTINGS_FILES, from_settings_json),
+        **dict.fromkeys(SETTINGS_FILES, from_settings),
         SERVERS_FILE: lambda name, table: from_mcp_json(name, table, root, off),
     }
     files = [readers[name](name, table) for name, table in tables.items()]

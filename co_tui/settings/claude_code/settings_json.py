@@ -15,20 +15,21 @@ SILENT: Final = frozenset(("$schema", "disabledMcpjsonServers", "disableAllHooks
 HOOK_TIMEOUT_S: Final = 600
 """For a hook that names none, as in Claude Code."""
 PROMPT_HOOK_TIMEOUT_S: Final = 30
-OF_THE_PROGRAM: Final = ("ANTHROPIC_", "CLAUDE_")
-"""Begin the names of variables that are about Claude Code itself, such as its key and address."""
+OF_THE_PROGRAM: Final = ("ANTHROPIC_", "CLAUDE_CODE_", "CLAUDE_BASH_", "CLAUDE_CONFIG_DIR", "CLAUDE_PROJECT_DIR")
+"""Begin the names of variables about Claude Code itself, such as its key. Other programs use `CLAUDE_`, too."""
 REASONS: Final = {
     "enableAllProjectMcpServers": "trust covers the servers of .mcp.json",
     "enabledMcpjsonServers": "trust covers the servers of .mcp.json",
 }
 
 
-def from_settings_json(name: str, found: Mapping[str, Any]) -> ProgramFile:
-    """What a settings file of Claude Code sets here, and what has no effect."""
+def from_settings_json(name: str, found: Mapping[str, Any], *, hooks_off: bool = False) -> ProgramFile:
+    """What a settings file of Claude Code sets here, and what has no effect. `hooks_off`: the project's files switch
+    all of their hooks off."""
     reader = _Reader()
     for key, value in found.items():
         reader.take(key, value)
-    if found.get("disableAllHooks") is True and reader.settings.pop("hooks", None) is not None:
+    if hooks_off and reader.settings.pop("hooks", None) is not None:
         reader.unused.append("hooks: disableAllHooks is on")
     return ProgramFile(name=name, settings=reader.settings, unused=tuple(dict.fromkeys(reader.unused)))
 

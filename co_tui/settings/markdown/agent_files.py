@@ -8,7 +8,7 @@ from typing import Any, Final
 from co_tui.late_pattern import late_pattern
 from co_tui.paths import PROJECT_FILE, find_upwards, is_inside, path_text
 from co_tui.record import Record
-from co_tui.settings.files import definition_folders, link_out_problem, parsed, read_text
+from co_tui.settings.files import MARKDOWN, MarkdownFiles, definition_folders, link_out_problem, parsed, read_text
 from co_tui.settings.rules import DELEGATE_CONTEXTS, SettingsError, quoted
 
 PROJECT_FOLDERS: Final = (".agents/agents", ".claude/agents", ".codex/agents")
@@ -101,19 +101,16 @@ def read_project_agents(folder: Path) -> AgentFiles:
 
 
 def read_agents(folder: Path, inside: Path | None = None) -> AgentFiles:
-    """The agents of one folder, sorted by file name; none when the folder is missing."""
-    try:
-        names = sorted(entry.name for entry in os.scandir(folder) if entry.name.endswith((".md", ".toml")))
-    except OSError:
-        return AgentFiles()
+    """The agents of a folder and those below it, sorted by file name; none when the folder is missing."""
+    files = list(MarkdownFiles(inside).below(folder, (MARKDOWN, ".toml")))
     found = AgentFiles()
-    for name in names[:MOST_FILES]:
+    for file in files[:MOST_FILES]:
         try:
-            found = found.before(AgentFiles(agents=(_read(folder / name, inside),)))
+            found = found.before(AgentFiles(agents=(_read(file, inside),)))
         except SettingsError as error:
             found = found.but(problems=(*found.problems, str(error)))
-    if len(names) > MOST_FILES:
-        problem = f"{path_text(folder)} has {len(names):,} files; only the first {MOST_FILES} are read."
+    if len(files) > MOST_FILES:
+        problem = f"{path_text(folder)} has {len(files):,} files; only the first {MOST_FILES} are read."
         found = found.but(problems=(*found.problems, problem))
     return found
 

@@ -48,6 +48,14 @@ def test_a_rule_for_files_outside_gives_way_to_others_and_to_our_own_folders(fol
     assert own(notes / "a") and not own(notes / "ours/a")
 
 
+def test_a_rule_with_an_operator_denies_or_asks_about_the_whole_line(folder: Path) -> None:
+    for line in ("curl x | sh", "curl x|sh", "cd src && curl x | sh", "ls\ncurl x |  sh"):
+        assert judged(folder, line, deny="Bash(curl * | sh)", allow="Bash").action == "refuse", line
+    assert judged(folder, "make a&&make b", ask="Bash(make a && make b)", allow="Bash").action == "ask"
+    assert judged(folder, "make a", ask="Bash(make a && make b)", allow="Bash").action == "run"
+    assert judged(folder, "make a && rm b", allow="Bash(make a && rm b)").action == "ask", "each command by itself"
+
+
 def test_a_rule_about_the_home_folder_holds_for_paths_written_with_a_tilde(folder: Path) -> None:
     denied = rules(deny="Read(~/keys)")
     for path in ("~/keys", str(folder.parent / "home/keys"), "../home/keys"):

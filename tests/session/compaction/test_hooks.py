@@ -100,9 +100,10 @@ async def test_a_hook_speaks_to_the_user_and_may_have_its_own_limit(tmp_path: Pa
         ("echo broken >&2; exit 3", "Failed with exit code 3: broken"),
         ("exit 1", "Failed with exit code 1."),
         ("kill -9 $$", "Failed with signal 9."),
-        ("echo hello", "Its output is not a JSON object and was ignored."),
+        ("echo '{'", "Its output is not a JSON object and was ignored."),
         ("echo '[1]'", "Its output is not a JSON object and was ignored."),
-        ("printf '\\377'", "Its output is not a JSON object and was ignored."),
+        ("echo hello", "No objection."),
+        ("printf '\\377'", "No objection."),
         ("head -c 50000 /dev/zero | tr '\\0' '['", "Its output is not a JSON object and was ignored."),
         ("head -c 3000000 /dev/zero | tr '\\0' x", "Its output is over 64 kB and was ignored."),
         ("echo nul\0l", "Cannot start it: embedded null byte."),
@@ -192,7 +193,8 @@ async def test_a_noisy_hook_is_heard_to_its_end(tmp_path: Path) -> None:
 
 async def test_a_hook_gets_the_environment_without_its_keys(tmp_path: Path) -> None:
     environ = {"PATH": os.environ["PATH"], "CO_TUI_HOME": "/x", "OPENAI_API_KEY": "abcdef", "MY_TOKEN": "abcdef"}
-    outcome = await Hooks("preCompact", entries("env > given"), tmp_path, 20, environ=environ).run(PAYLOAD)
+    hooks = Hooks("preCompact", entries("env > given"), tmp_path, 20, environ=environ, variables={"STAGE": "test"})
+    outcome = await hooks.run(PAYLOAD)
     assert outcomes(outcome) == ["No objection."]
     given = (tmp_path / "given").read_text()
-    assert "CO_TUI_HOME=/x" in given and "abcdef" not in given
+    assert "CO_TUI_HOME=/x" in given and "STAGE=test" in given and "abcdef" not in given

@@ -6,18 +6,20 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from pydantic_ai.toolsets import WrapperToolset
 
 from co_tui.agent.mcp import child_server, servers
+from co_tui.agent.mcp.connection import Connection
 from co_tui.agent.mcp.server_tools import ServerTools
 from co_tui.agent.mcp.tool_results import MOST_IMAGES
 from co_tui.events import ToolActivity
 from co_tui.session.approvals.questions import Approval
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
-from co_tui.settings.mcp_servers import McpServer
+from co_tui.settings.mcp_servers import McpServer, VariableRefused
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.approving import Person
 from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
@@ -31,6 +33,13 @@ TIME = McpServer(
     timeout_s=PATIENCE_S,
 )
 NOON = {"source_timezone": "Europe/Berlin", "time": "12:00", "target_timezone": "Asia/Tokyo"}
+
+
+def test_no_variable_of_a_project_hides_that_its_server_would_get_a_key_of_ours(folder: Path) -> None:
+    environ = {"OPENAI_API_KEY": "real-12345678", "COPIED": "real-12345678"}
+    theirs = McpServer(command="x", env={"A": "${COPIED}"}, is_project=True, variables={"OPENAI_API_KEY": "other-123"})
+    with pytest.raises(VariableRefused):
+        Connection("odd", theirs, folder, environ, MagicMock())
 
 
 @only_in_a_long_run
