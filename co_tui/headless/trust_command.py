@@ -9,7 +9,7 @@ from co_tui.session.approvals.kept_approvals import KeptApprovals, kept_for
 from co_tui.session.synced_files import SyncedFiles
 from co_tui.settings import SettingsError, project_trust_request
 from co_tui.settings.markdown.agent_files import project_folder
-from co_tui.settings.trust_requests import added_folder_request, read_project_files
+from co_tui.settings.trust_requests import added_folder_request, read_project_files, unused_below
 from co_tui.settings.trust_texts import trust_lines
 from co_tui.trust import Trust
 
@@ -48,7 +48,8 @@ def _list(known: Trust, kept: KeptApprovals) -> int:
 
 def _trust(known: Trust, folder: Path, *, dry_run: bool) -> int:
     wish = project_trust_request(folder)
-    for problem in read_project_files(project_folder(folder)).problems:
+    root = project_folder(folder)
+    for problem in (*read_project_files(root).problems, *unused_below(folder, root)):
         say(problem)
     for line in trust_lines(wish, KEY_VARIABLES) if wish is not None else ():
         put(redact(line))

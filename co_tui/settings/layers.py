@@ -46,6 +46,7 @@ from co_tui.settings.trust_requests import (
     own_instructions,
     read_project_files,
     trust_request,
+    unused_below,
 )
 from co_tui.trust import Trust, TrustRequest
 
@@ -267,6 +268,7 @@ class _Merge:
         file = find_upwards(PROJECT_FILE, cwd)
         self._folder = project_folder(cwd)
         found = read_project_files(self._folder)
+        self.folder_problems += unused_below(cwd, found.folder)
         if file is not None:
             self._folder_file = str(file)
             self._folder_files.add(str(file))

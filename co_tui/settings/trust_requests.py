@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from co_tui.paths import PROJECT_FILE, Paths
+from co_tui.paths import PROJECT_FILE, Paths, path_text
 from co_tui.record import Record
 from co_tui.settings.all_settings import USERS_OWN, Settings, needs_trust
 from co_tui.settings.files import read_table
@@ -62,6 +62,18 @@ def _claude_files(folder: Path) -> "ClaudeFiles | None":
     from co_tui.settings.claude_code.project_files import read_claude_files  # most first paints do not need it
 
     return read_claude_files(folder)
+
+
+def unused_below(cwd: Path, root: Path) -> list[str]:
+    """A sentence for each folder between a project's root and `cwd` whose files for Claude Code are not used."""
+    below = [folder for folder in (cwd, *cwd.parents) if folder != root and folder.is_relative_to(root)]
+    return [
+        f"{path_text(folder / name)} is not used: the project is {path_text(root)}. "
+        f"A {PROJECT_FILE} in {path_text(folder)}, even an empty one, makes that a project."
+        for folder in below
+        for name in FOR_CLAUDE_CODE
+        if os.path.lexists(folder / name)
+    ]
 
 
 def project_trust_request(folder: Path) -> TrustRequest | None:

@@ -184,6 +184,16 @@ def test_the_stronger_file_switches_the_hooks_of_all_files_off(paths: Paths, pro
     assert trusted(paths, project).settings.hooks == {}
 
 
+def test_files_below_the_project_s_root_are_named_as_unused(paths: Paths, project: Path) -> None:
+    (project / "package" / ".claude").mkdir(parents=True)
+    put(project, "package/.claude/settings.json", {"permissions": {"deny": ["Bash(make:*)"]}})
+    (sentence,) = loaded(paths, project / "package").warnings
+    assert f"{project}/package/.claude is not used: the project is {project}." in sentence
+    put(project, "package/.co-tui.toml", "")
+    now = loaded(paths, project / "package")
+    assert now.warnings == () and [str(each.rule) for each in now.settings.permissions] == ["Bash(make:*)"]
+
+
 def test_variables_of_other_programs_reach_commands(paths: Paths, project: Path) -> None:
     put(
         project,
