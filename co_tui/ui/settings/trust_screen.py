@@ -1,6 +1,6 @@
 """What a folder's own settings ask for, as a sentence and as the files themselves."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,6 +22,8 @@ from co_tui.ui.widgets.key_hints import SCROLL_AND_BACK, KeyHints
 MOST_PHRASES = 4
 VALUE_CHARS = 40
 """The question must fit a small screen; the file can be viewed."""
+MOST_SHOWN_CHARS = 100_000
+"""Of the files; some projects have hundreds."""
 _PHRASES = {
     "model": "choose the model ({})",
     "summarization_model": "choose the summary model ({})",
@@ -105,12 +107,24 @@ class FileScreen(Dialog[None]):
             box.border_title = Text(one_line(path_text(self._folder), 70))
             with VerticalScroll():
                 yield Static(self._list, markup=False)
-                for file in self._files:
-                    yield Static(f"\n── {inert(path_text(file))} ──\n\n{_shown(file)}", markup=False)
+                for text in file_texts(self._files):
+                    yield Static(text, markup=False)
             yield KeyHints(*SCROLL_AND_BACK)
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
+
+
+def file_texts(files: Sequence[Path]) -> Iterator[str]:
+    """The files, each below its name, up to a length that is laid out quickly; then how many more there are."""
+    left = MOST_SHOWN_CHARS
+    for number, file in enumerate(files):
+        if left <= 0:
+            yield f"\n── {len(files) - number:,} more files, all in the list above ──"
+            return
+        text = _shown(file)
+        left -= len(text)
+        yield f"\n── {inert(path_text(file))} ──\n\n{text}"
 
 
 def _shown(file: Path) -> str:

@@ -9,7 +9,7 @@ from co_tui.session.launch import Launch
 from co_tui.store.prompt_drafts import new_session_draft
 from co_tui.trust import Trust
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.settings.trust_screen import FileScreen, request_text
+from co_tui.ui.settings.trust_screen import MOST_SHOWN_CHARS, FileScreen, file_texts, request_text
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, to_question, transcript_text, type_text, until
 
@@ -62,6 +62,15 @@ def test_a_mode_and_rules_that_allow_are_named(home: Path, folder: Path) -> None
     wish = launched(home).loaded.withheld
     assert wish is not None and "start in mode auto" in request_text(wish)
     assert "allow calls without asking (Bash(make:*))" in request_text(wish), "what is stricter counts already"
+
+
+def test_hundreds_of_files_are_shown_up_to_a_length(folder: Path) -> None:
+    files = [folder / f"{number}.md" for number in range(100)]
+    for file in files:
+        file.write_text("word " * 1_000)
+    *shown, rest = file_texts(files)
+    assert shown[0].startswith(f"\n── {files[0]} ──") and len("".join(shown)) < MOST_SHOWN_CHARS * 1.1
+    assert f"{100 - len(shown)} more files" in rest
 
 
 async def test_not_now_is_remembered_until_the_file_wants_something_else(home: Path, folder: Path) -> None:
