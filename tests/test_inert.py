@@ -50,3 +50,7 @@ def test_bytes_that_are_no_text_become_signs() -> None:
 
 def test_one_line_is_inert_too() -> None:
     assert one_line("a\u2028b\nc", 10) == "a\ufffdb c"
+
+
+def test_a_line_that_was_cut_says_so_also_after_many_spaces() -> None:
+    assert one_line(f"true{' ' * 100}; more", 20) == "true…"

@@ -18,6 +18,7 @@ from co_tui.settings import (
     own_skill_folders,
     project_trust_request,
 )
+from co_tui.settings.hook_entries import LONGEST_S
 from co_tui.settings.trust_texts import trust_lines, unused_text
 from co_tui.trust import Trust, TrustRequest
 
@@ -203,13 +204,14 @@ def test_variables_of_other_programs_reach_commands(paths: Paths, project: Path)
     assert dict(trusted(paths, project).settings.env) == {"CLAUDE_FLOW_HOOKS": "on"}
 
 
-def test_no_length_hides_a_part_of_the_list(project: Path) -> None:
+def test_no_length_hides_a_part_of_the_list(paths: Paths, project: Path) -> None:
     hook = {"type": "command", "command": f"true {' ' * 20_000}; last", "timeout": 10**400}
     rules = [f"Bash(make target-{number})" for number in range(200)]
     put(project, ".claude/settings.json", {"permissions": {"allow": [*rules, "Bash(last)"]}, "hooks": {"Stop": hook}})
     lines = trust_lines(request(project))
     assert "  runs at stop: true ; last" in lines and any(line.endswith(", Bash(last)") for line in lines)
     assert max(map(len, lines)) < 2_100
+    assert trusted(paths, project).settings.hooks["stop"][0].timeout_s == LONGEST_S, "what a clock can count"
 
 
 @pytest.mark.parametrize(
