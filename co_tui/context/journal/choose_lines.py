@@ -28,7 +28,7 @@ AGAIN: Final = (1.0, 0.1, 0.03)
 NEIGHBOUR: Final = 0.1
 """Of the worth of a line: what each line next to it gains."""
 OF_A_MAP: Final = frozenset("│⋮├└")
-MAP_WEIGHT: Final = 0.3
+MAP_WEIGHT: Final = 0.7
 """What a line of a map of the project or a tree of files counts, which can be drawn again."""
 LINE_COST: Final = 1
 GAP_COST: Final = 2
