@@ -3,21 +3,26 @@
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from co_tui.inert import one_line
+from co_tui.inert import inert, one_line
 from co_tui.paths import Paths, is_inside, path_text
 
 MOST_ADDED: Final = 20
 NAME_CHARS: Final = 200
 ON_A_HOST: Final = "Folders cannot be added to a session on another host."
-_OF_SYSTEM: Final = re.compile(r"/(proc|sys|run|dev(?!/shm/)|(usr/)?(s?bin|lib\w*)|usr\Z)(/|\Z)")
+_OF_SYSTEM: Final = re.compile(r"/(proc|sys|run|dev(?!/shm/)|(usr/(local/)?)?(s?bin|lib\w*)|usr\Z)(/|\Z)")
 """What is in them is not files, leads to services outside of the sandbox, or is run by everyone."""
 
 
 class FolderRefused(Exception):
     """Why a folder cannot be added or removed: a sentence."""
+
+
+class AlreadyAdded(FolderRefused):
+    """It is one of the added folders."""
 
 
 class Folders:
@@ -64,19 +69,23 @@ def folder_to_add(written: str, first: Path, added: Sequence[Path], paths: Paths
     shown = one_line(written, NAME_CHARS)
     real = _existing(written, shown, first)
     here = Path(os.path.realpath(first))
-    if is_inside(Path.home(), real):
-        what = "is your home folder" if real == Path(os.path.realpath(Path.home())) else "contains your home folder"
+    home = Path(os.path.realpath(Path.home()))
+    if _is_in(home, real):
+        what = "is your home folder" if _is_same(home, real) else "contains your home folder"
         raise FolderRefused(f"{shown} {what}. Add a folder inside of it.")
-    if real == here:
+    if _is_same(here, real):
         raise FolderRefused(f"{shown} is the folder of this session.")
-    if real.is_relative_to(here):
+    if _is_in(real, here):
         raise FolderRefused(f"{shown} is inside of this session's folder, so it belongs to the session already.")
-    if here.is_relative_to(real):
+    if _is_in(here, real):
         raise FolderRefused(f"{shown} is above this session's folder. Start co-tui there instead.")
     if _OF_SYSTEM.match(str(real)):
         raise FolderRefused(f"{shown} belongs to the system and cannot be added.")
-    if any(is_inside(real, Path(os.path.realpath(own))) for own in (paths.data, paths.config, paths.state)):
+    ours = [Path(os.path.realpath(each)) for each in (paths.data, paths.config, paths.state)]
+    if any(_is_in(real, each) for each in ours):
         raise FolderRefused(f"{shown} holds co-tui's own files and cannot be added.")
+    if any(_is_in(each, real) for each in ours):
+        raise FolderRefused(f"{shown} contains co-tui's own files. Add a folder inside of it.")
     _check_others(real, shown, added)
     return real
 
@@ -84,13 +93,16 @@ def folder_to_add(written: str, first: Path, added: Sequence[Path], paths: Paths
 def folders_to_add(written: Sequence[str], first: Path, paths: Paths) -> tuple[str, ...]:
     """The real paths of folders that a command line names; one named twice counts once. Raises `FolderRefused`."""
     found: list[Path] = []
-    for each in dict.fromkeys(written):
-        found.append(folder_to_add(each, first, found, paths))
+    for each in written:
+        with suppress(AlreadyAdded):
+            found.append(folder_to_add(each, first, found, paths))
     return tuple(map(str, found))
 
 
 def _existing(written: str, shown: str, first: Path) -> Path:
     """The real path of a folder. Raises `FolderRefused`."""
+    if not shown:
+        raise FolderRefused("Name a folder.")
     try:
         path = Path(first, Path(written).expanduser())
         real = Path(os.path.realpath(path, strict=True))
@@ -103,18 +115,32 @@ def _existing(written: str, shown: str, first: Path) -> Path:
         raise FolderRefused(f"Cannot open {shown}: {getattr(error, 'strerror', None) or error}.") from None
     if path_text(real) != str(real):
         raise FolderRefused(f"The name of {shown} has bytes that are not UTF-8. Rename it first.")
+    if inert(str(real)) != str(real) or "\n" in str(real) or "\t" in str(real):
+        raise FolderRefused(f"The name of {shown} has characters that cannot be shown. Rename it first.")
     return real
+
+
+def _is_in(path: Path, folder: Path) -> bool:
+    """Whether a real path is a folder or is inside of it, also where upper and lower case name the same folder."""
+    return any(_is_same(each, folder) for each in (path, *path.parents))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    try:
+        return one == other or one.samefile(other)
+    except OSError:
+        return False
 
 
 def _check_others(real: Path, shown: str, added: Sequence[Path]) -> None:
     """Raises `FolderRefused`."""
     for each in added:
         name = one_line(str(each), NAME_CHARS)
-        if real == each:
-            raise FolderRefused(f"{shown} is added already.")
-        if real.is_relative_to(each):
+        if _is_same(real, each):
+            raise AlreadyAdded(f"{shown} is added already.")
+        if _is_in(real, each):
             raise FolderRefused(f"{shown} is inside of {name}, which is added already.")
-        if each.is_relative_to(real):
+        if _is_in(each, real):
             raise FolderRefused(f"{shown} contains {name}, which is added. First run /add-dir --remove {name}")
     if len(added) >= MOST_ADDED:
         raise FolderRefused(f"{MOST_ADDED} folders are added already. First remove one: /add-dir --remove PATH")

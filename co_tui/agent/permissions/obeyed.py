@@ -83,7 +83,7 @@ def obeyed_name(
 
     `path` may be relative to the folder. Names above the folder do not count: one can work in `.claude/worktrees/x`.
     With `written`, the file is surely written, and several may be at the same time: each part of a git folder counts
-    that others could complete. `others` are real paths of further folders to work in.
+    that others could complete. `others` are real paths of further folders to work in, whose own names count.
     """
     given, root = folder.absolute(), Path(os.path.realpath(folder))
     named, real = Path(os.path.normpath(given / path)), Path(os.path.realpath(root / path))
@@ -91,7 +91,8 @@ def obeyed_name(
         start = next((start for start in (given, root, *others) if each.is_relative_to(start)), Path(each.anchor))
         parts = each.relative_to(start).parts
         if (
-            name := _name_in(parts, start.name)
+            name := (obeyed_folder(start) if start in others else None)
+            or _name_in(parts, start.name)
             or _in_git_layout(start, parts, written=written)
             or name_in_home(each, home)
         ):
@@ -101,6 +102,11 @@ def obeyed_name(
     holder = next((each for each in others if real.is_relative_to(each)), root)
     from_others = (name for each in (root, *others) if each != holder for name in _links(str(each), real, holder))
     return _reached_by_link(real, holder, home) or _named_by_repository(real, holder) or next(from_others, None)
+
+
+def obeyed_folder(folder: Path) -> str | None:
+    """The name by which programs obey all that is in a folder, such as `.claude`; None for a work tree inside of it."""
+    return None if os.path.lexists(folder / GIT) else _name_in(folder.parts)
 
 
 def holds_obeyed(path: Path) -> bool:

@@ -2,6 +2,7 @@
 
 import stat
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -57,7 +58,8 @@ def session_changes(
     Raises `SnapshotsUnusable` and OSError.
     """
     first = {path: was for path, was in touched_by(lines).was.items() if was is None or not was.is_folder}
-    with OpenFolder(folder, "") as opened:
+    now: dict[str, tuple[FileEntry, bytes] | None] = dict.fromkeys(first)
+    with suppress(FileNotFoundError), OpenFolder(folder, "") as opened:
         now = {path: opened.read(path) for path in first}
     paths = sorted(path for path, was in first.items() if was != (now[path] or (None,))[0])
     shown = paths[:MOST_FILES]

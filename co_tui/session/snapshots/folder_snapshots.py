@@ -98,6 +98,16 @@ class FolderSnapshots:
                 keep_known(self._kept_in, reading.known)
         return Taken(snapshot, before, changed_paths(before, snapshot) if before.id else ())
 
+    def take_removed(self, base: str = "") -> Taken:
+        """The same for a folder that is gone: nothing is in it. Raises `SnapshotsUnusable`."""
+        before = self.last or (self.read(base) if base else NOTHING)
+        if not before.entries:
+            return Taken(before, before)
+        gone = (ChangedFile(path, None) for path, each in before.entries.items() if not each.is_folder)
+        name = self._store().write(before.id, gone, lambda: details_text({}, {}))
+        self.last, self._known, self._seen = Snapshot(name, {}, {}), {}, {}
+        return Taken(self.last, before, changed_paths(before, self.last))
+
     def _written(self, reading: "_Reading", before: Snapshot) -> Snapshot:
         """The snapshot, saved unless it is the one before."""
         changed = reading.changed_files()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from co_tui.agent.permissions.git_guard import safe_path
-from co_tui.folders import Folders
+from co_tui.folders import Folders, is_real_folder
 from co_tui.paths import Paths
 from co_tui.session.snapshots.commits import Span
 from co_tui.session.snapshots.entries import FOLDER, FileEntry, Snapshot, Uncovered
@@ -40,32 +40,42 @@ class SeveralFolders(SessionSnapshots):
 
     def _added(self) -> dict[Path, LocalSnapshots]:
         """The snapshots of each added folder, as the folders are now. None of their programs is used."""
+        return self._of(self._folders.added)
+
+    def _with_removed(self) -> dict[Path, LocalSnapshots]:
+        """The same, and those that are gone: their files can be brought back."""
         added = self._folders.added
-        for each in added:
+        return self._of([each for each in self._folders.named if each in added or _is_removed(each)])
+
+    def _of(self, folders: Sequence[Path]) -> dict[Path, LocalSnapshots]:
+        for each in folders:
             if each not in self._others:
                 self._others[each] = self._of_folder(each)
-        path = safe_path(self._path, self._folders.first, *added)
+        path = safe_path(self._path, self._folders.first, *folders)
         for snapshots in (self._first, *self._others.values()):
             snapshots.use_path(path)
-        return {each: self._others[each] for each in added}
+        return {each: self._others[each] for each in folders}
 
     def take(self, base: str = "") -> Taken:
         first_id, ids = _parts(base)
-        added = self._added()
+        added = self._with_removed()
         taken = self._first.take(first_id)
         before, after = dict[Path, Snapshot | None](), dict[Path, Snapshot | None]()
-        changed, problems = list(taken.changed), list[str]()
+        changed = list(taken.changed)
+        replaced = (each for each in self._folders.named if each in self._others and each not in added)
+        problems = [f"No snapshots of {each}: it was replaced." for each in replaced]
         for folder, snapshots in added.items():
             before[folder] = after[folder] = None
             if folder in self._given_up:
                 continue
             try:
-                one = snapshots.take(ids.get(folder_name(folder), ""))
+                take = snapshots.take_removed if _is_removed(folder) else snapshots.take
+                one = take(ids.get(folder_name(folder), ""))
             except (NotCovered, SnapshotsUnusable, OSError) as error:
                 self._given_up.add(folder)
                 problems.append(f"No snapshots of {folder}: {str(error).rstrip('.')}.")
                 continue
-            after[folder], before[folder] = one.snapshot, one.before if one.before.id else None
+            after[folder], before[folder] = (each if each.id else None for each in (one.snapshot, one.before))
             changed += [f"{folder}/{path}" for path in one.changed]
         self.last = _joined(taken.snapshot, after)
         earlier = _joined(taken.before, before) if taken.before.id else NOTHING
@@ -75,12 +85,12 @@ class SeveralFolders(SessionSnapshots):
         first_id, ids = _parts(snapshot)
         found: dict[Path, Snapshot | None] = {
             folder: snapshots.read(ids[name]) if (name := folder_name(folder)) in ids else None
-            for folder, snapshots in self._added().items()
+            for folder, snapshots in self._with_removed().items()
         }
         return _joined(self._first.read(first_id), found)
 
     def changes(self, lines: Sequence[Line]) -> SessionChanges:
-        added = self._added()
+        added = self._with_removed()
         found = [self._first.changes([_only(line, None) for line in lines])]
         for folder, snapshots in added.items():
             if own := [line for line in (_only(each, folder) for each in lines) if line.paths]:
@@ -89,11 +99,11 @@ class SeveralFolders(SessionSnapshots):
         return SessionChanges(files, sum(each.left_out for each in found))
 
     def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
-        added = self._added()
+        added = self._with_removed()
         failed = self._first.carry_out(_inside(wanted, None), current, part_name)
         for folder, snapshots in added.items():
             if own := _inside(wanted, folder):
-                is_known = snapshots.last is not None
+                is_known = snapshots.last is not None and (not _is_removed(folder) or _made_again(folder))
                 left = snapshots.carry_out(own, current, part_name) if is_known else own
                 failed += [f"{folder}/{path}" for path in left]
         elsewhere = [path for path in wanted if path[0] == "/" and not any(_is_in(path, each) for each in added)]
@@ -163,6 +173,19 @@ def _joined(first: Snapshot, added: Mapping[Path, Snapshot | None]) -> Snapshot:
         entries |= {f"{folder}/{path}": entry for path, entry in snapshot.entries.items()}
         uncovered |= {f"{folder}/{path}": why for path, why in snapshot.uncovered.items()}
     return Snapshot(_BETWEEN.join(ids), entries, uncovered)
+
+
+def _is_removed(folder: Path) -> bool:
+    """Whether nothing is in the place of a folder."""
+    return not os.path.lexists(folder) and is_real_folder(folder.parent)
+
+
+def _made_again(folder: Path) -> bool:
+    try:
+        folder.mkdir()
+    except OSError:
+        return False
+    return True
 
 
 def _is_in(path: str, folder: Path) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from co_tui.events import FoldersChanged
-from co_tui.folders import NAME_CHARS, FolderRefused, Folders, folder_to_add
+from co_tui.folders import NAME_CHARS, AlreadyAdded, FolderRefused, Folders, folder_to_add
 from co_tui.inert import one_line
 from co_tui.paths import Paths, home_text
 from co_tui.session.recorder import Recorder
@@ -37,9 +37,10 @@ class AddedFolders:
         for written in further:
             try:
                 await self.add(written)
+            except AlreadyAdded:
+                continue
             except FolderRefused as refused:
-                known = str(refused) in self.problems or _real(written, self._folders.first) in self.now
-                self.problems += [] if known else [str(refused)]
+                self.problems += [str(refused)] if str(refused) not in self.problems else []
 
     def _use_logged(self) -> list[str]:
         used, problems = list[Path](), list[str]()
@@ -65,9 +66,9 @@ class AddedFolders:
     async def add(self, written: str) -> Path:
         """Returns its real path. Raises `FolderRefused`."""
         self._check_possible()
-        real = await asyncio.to_thread(folder_to_add, written, self._folders.first, self.now, self._paths)
+        real = await asyncio.to_thread(folder_to_add, written, self._folders.first, self._folders.named, self._paths)
         await self._recorder.record(FoldersChanged(added=(str(real),)))
-        self._folders.use((*self.now, real))
+        self._folders.use((*self._folders.named, real))
         return real
 
     async def remove(self, written: str) -> Path:
@@ -77,7 +78,7 @@ class AddedFolders:
         if name is None:
             raise FolderRefused(NOT_ADDED.format(one_line(written, NAME_CHARS)))
         await self._recorder.record(FoldersChanged(removed=(name,)))
-        self._folders.use([each for each in self.now if str(each) != name])
+        self._folders.use([each for each in self._folders.named if str(each) != name])
         return Path(name)
 
     def untrusted(self) -> list[TrustRequest]:

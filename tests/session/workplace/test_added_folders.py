@@ -13,7 +13,7 @@ from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.events import FilesChanged, FoldersChanged
 from co_tui.events.decisions import Source, undecided
-from co_tui.folders import FolderRefused, Folders, folder_to_add
+from co_tui.folders import FolderRefused, Folders, folder_to_add, folders_to_add
 from co_tui.paths import locate
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
@@ -58,6 +58,7 @@ def test_what_cannot_be_added_is_refused_in_a_sentence(folder: Path, lib: Path, 
     (user_home / "own" / "data").mkdir(parents=True)
     (folder / "inner").mkdir()
     (folder.parent / "way").symlink_to(user_home)
+    (folder.parent / "a\n\x1b[2J").mkdir()
     for written, why in {
         str(user_home): "is your home folder",
         "../way": "is your home folder",
@@ -72,7 +73,11 @@ def test_what_cannot_be_added_is_refused_in_a_sentence(folder: Path, lib: Path, 
         "a\0b": "Cannot open",
         "/proc/self": "belongs to the system",
         "/usr/bin": "belongs to the system",
+        "/usr/local/bin": "belongs to the system",
+        "": "Name a folder",
+        "../a\n\x1b[2J": "has characters that cannot be shown",
         "~/own/data": "holds co-tui's own files",
+        "~/own": "contains co-tui's own files",
         "../lib": "is added already",
         "../lib/deep": "is inside of",
     }.items():
@@ -84,6 +89,21 @@ def test_what_cannot_be_added_is_refused_in_a_sentence(folder: Path, lib: Path, 
         folder_to_add("../lib", folder, [lib / "deep"], paths)
     (folder / "link").symlink_to(lib)
     assert folder_to_add("link", folder, [], paths) == lib
+    assert folders_to_add(["link", "../lib/", "../lib"], folder, paths) == (str(lib),)
+
+
+def test_another_case_of_a_name_is_the_same_folder(
+    folder: Path, lib: Path, user_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = locate({"CO_TUI_HOME": str(user_home / "own")})
+    monkeypatch.setattr(Path, "samefile", lambda one, other: str(one).lower() == str(other).lower())
+    for each, why in {
+        user_home: "is your home folder", folder / "inner": "is inside of this session's", lib: "is added already",
+    }.items():  # fmt: skip
+        other_case = each.parent.parent / each.parent.name.upper() / each.name.upper()
+        other_case.mkdir(parents=True)
+        with pytest.raises(FolderRefused, match=why):
+            folder_to_add(str(other_case), folder, [lib], paths)
 
 
 def judged(folder: Path, lib: Path, tool: str, what: str, *rules: str, mode: str = "edits") -> Verdict:
@@ -118,6 +138,15 @@ def test_rules_and_modes_hold_in_an_added_folder_as_in_the_first(folder: Path, l
 def test_the_first_folders_obeyed_names_protect_what_they_link_to(folder: Path, lib: Path) -> None:
     (folder / ".claude").symlink_to(lib / "deep")
     assert judged(folder, lib, "write_file", f"{lib}/deep/a.py").protected
+
+
+def test_an_added_folder_that_programs_obey_is_protected_as_a_whole(folder: Path, lib: Path) -> None:
+    for obeyed, file in {".claude": "settings.json", ".git/hooks": "pre-commit"}.items():
+        (lib / obeyed).mkdir(exist_ok=True)
+        assert judged(folder, lib / obeyed, "write_file", f"{lib}/{obeyed}/{file}").protected
+        assert judged(folder, lib / obeyed, "run_command", f"echo x > {lib}/{obeyed}/{file}").action == "ask"
+    tree = repository(lib / ".claude" / "tree")
+    assert judged(folder, tree, "write_file", f"{tree}/login.py").action == "run"
 
 
 def test_git_of_an_added_folder_runs_nothing_it_configures(folder: Path, lib: Path) -> None:
@@ -185,6 +214,25 @@ async def test_the_tools_work_in_an_added_folder_and_its_files_come_back(folder:
     assert "6 files restored" in restored.sentence()
     (lib / "by_hand").unlink()
     assert (content_of(lib), content_of(folder)) == before
+    await session.close()
+
+
+async def test_a_removed_folder_comes_back_with_its_files(folder: Path, lib: Path, home: Path, tmp_path: Path) -> None:
+    before = content_of(lib / "deep")
+    model = Working(("run_command", {"command": f"rm -rf {lib}/deep"}))
+    environment = working_in(folder, home, model, Unattended(yes=True), mode="edits", command_sandbox="off")
+    session = await Session.start(environment, "scripted")
+    await session.folders.add(f"{lib}/deep")
+    await session.submit("remove it")
+    assert not (lib / "deep").exists()
+    (tmp_path / "other").mkdir()
+    await session.folders.add("../other")
+    changed = [path for fact in facts(log_of(environment, session), FilesChanged) for path in fact.paths]
+    assert changed == [f"{lib}/deep/AGENTS.md", f"{lib}/deep/a.py"]
+    assert [each.what for each in (await session.edits.restores.changes()).files] == ["deleted", "deleted"]
+    await session.edits.rewind_files(1, Consent(), conversation=False)
+    assert content_of(lib / "deep") == before
+    assert session.folders.now == (lib / "deep", tmp_path / "other")
     await session.close()
 
 
@@ -277,4 +325,22 @@ async def test_sandboxed_commands_write_there_and_leave_nothing_that_runs(
     assert list(other.iterdir()) == []
     assert (lib / "bin" / "bwrap").exists()
     assert f"{lib}/bin:" in model.returned[-1] and f"{lib}/.mcp.json" in model.returned[-1]
+    await session.close()
+
+
+@needs_bwrap
+async def test_sandboxed_commands_only_read_a_folder_that_programs_obey(
+    folder: Path, outside_tmp: Path, home: Path
+) -> None:
+    obeyed = outside_tmp / ".claude"
+    obeyed.mkdir()
+    model = Working(
+        ("run_command", {"command": f"touch {obeyed}/settings.json"}),
+        ("write_file", {"path": f"{obeyed}/allowed.json", "content": "{}"}),
+    )
+    environment = working_in(folder, home, model, Unattended(yes=True), mode="auto")
+    session = await Session.start(environment, "scripted")
+    await session.folders.add(str(obeyed))
+    await session.submit("try")
+    assert [each.name for each in obeyed.iterdir()] == ["allowed.json"]
     await session.close()

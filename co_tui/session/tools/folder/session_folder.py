@@ -28,6 +28,7 @@ from pydantic_ai.workspaces import (
 from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
 
 from co_tui.agent.permissions.git_guard import guarded_environment, safe_path
+from co_tui.agent.permissions.obeyed import obeyed_folder
 from co_tui.agent.permissions.protected_files import Protected, mounts
 from co_tui.agent.permissions.sandbox import (
     ENDS_WITH_PARENT,
@@ -267,10 +268,7 @@ class SandboxedFolder(BubblewrapWorkspace):
         protected = _PROTECTED.get()
         # One that was added since is not guarded yet.
         added = [each for each in self._added if each in protected or _ALLOWED.get()]
-        mounted = {
-            each: ("--bind", str(each), str(each), *(mounts(protected[each], each) if each in protected else ()))
-            for each in added
-        }
+        mounted = {each: _mounted(each, protected.get(each)) for each in added}
         path = ("--setenv", "PATH", self._path) if self._added else ()  # the launcher has another
         return (*self._rules.arguments(self._commands.folder, mounted), *path)
 
@@ -326,7 +324,7 @@ class SandboxedFolder(BubblewrapWorkspace):
         """A change of what makes programs run is made if the user allowed this call for that reason. Other changes are
         made with all that protected, in case a command put a link to it there or made the rest of a git folder."""
         guard = await asyncio.to_thread(self._guard_of, path)
-        if not (VERDICT.get().protected and await asyncio.to_thread(guard.is_protected, path)):
+        if not (VERDICT.get().protected and await asyncio.to_thread(self._is_protected, guard, path)):
             yield
             return
         await asyncio.to_thread(guard.accept, path)
@@ -336,6 +334,9 @@ class SandboxedFolder(BubblewrapWorkspace):
         finally:
             _ALLOWED.reset(token)
             await asyncio.to_thread(guard.accept, path, digest)
+
+    def _is_protected(self, guard: FolderGuard, path: str) -> bool:
+        return guard.is_protected(path) or (guard is not self._guard and obeyed_folder(guard.folder) is not None)
 
     def _guard_of(self, path: str) -> FolderGuard:
         """The guard of the folder that a path is in."""
@@ -360,6 +361,15 @@ class SandboxedFolder(BubblewrapWorkspace):
 
     async def realpath(self, path: str) -> str:
         return await self.wrapped.realpath(path)
+
+
+def _mounted(added: Path, protected: Protected | None) -> tuple[str, ...]:
+    """The mounts of an added folder: without what is protected in it, the user allowed this change."""
+    if protected is None:
+        return ("--bind", str(added), str(added))
+    if obeyed_folder(added) is not None:
+        return ("--ro-bind", str(added), str(added))
+    return ("--bind", str(added), str(added), *mounts(protected, added))
 
 
 def _guarded(env: Mapping[str, str] | None, path: str, *folders: Path) -> Mapping[str, str] | None:
