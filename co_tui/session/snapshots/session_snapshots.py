@@ -72,6 +72,9 @@ class LocalSnapshots(FolderSnapshots, SessionSnapshots):
     def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
         return carry_out(self, self._folder, wanted, part_name)
 
+    def elsewhere(self, lines: Sequence[Line]) -> list[Line]:
+        return lines_elsewhere(self.kept_in, lines, Path(os.path.realpath(self._folder)))
+
     def commits(self, spans: Sequence[Span]) -> tuple[str, ...]:
         return commits_made(self._folder, self._environ, spans)
 

@@ -17,7 +17,6 @@ from co_tui.session.snapshots.journal import Journal, Line, folder_name
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.snapshots.restore import Wanted
 from co_tui.session.snapshots.session_snapshots import LocalSnapshots, SessionSnapshots, kept_snapshots
-from co_tui.session.snapshots.touched import lines_elsewhere
 
 T = TypeVar("T")
 _BETWEEN: Final = " "
@@ -110,9 +109,9 @@ class SeveralFolders(SessionSnapshots):
         return failed + [path for path in elsewhere if not _is_folder(wanted[path])]
 
     def elsewhere(self, lines: Sequence[Line]) -> list[Line]:
-        found = super().elsewhere(lines)
+        found = self._first.elsewhere(lines)
         for folder, snapshots in self._added().items():
-            others = lines_elsewhere(snapshots.kept_in, lines)
+            others = snapshots.elsewhere(lines)
             found += [each._replace(paths=tuple(f"{folder}/{path}" for path in each.paths)) for each in others]
         return found
 

@@ -1,6 +1,7 @@
 """What a session changed in its folder, and which of that others changed afterwards."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -54,18 +55,27 @@ def _changed_since(began: Mapping[str, float], lines: Iterable[Line]) -> set[str
     return {path for path, at in changes if path in began and at >= began[path]}
 
 
-def lines_elsewhere(kept_in: Path, own: Sequence[Line]) -> list[Line]:
-    """What other sessions wrote since the first of these lines about the folder whose snapshots are kept here. Slow."""
+def lines_elsewhere(kept_in: Path, own: Sequence[Line], folder: Path | None = None) -> list[Line]:
+    """What other sessions wrote since the first of these lines about the folder whose snapshots are kept here; with
+    `folder`, its real path, also those to which it was added. Slow."""
     since = min((line.at for line in own if line.at), default=0.0)
     known = set(own)
-    return [line for file in _journals_elsewhere(kept_in, since) for line in Journal(file).lines if line not in known]
+    found: list[Line] = []
+    for kept in _journals_elsewhere(kept_in, since):
+        lines = [line for line in Journal(kept).lines if line not in known]
+        if kept.name == kept_in.name:
+            found += lines
+        elif folder is not None:
+            start = f"{folder}/"
+            inside = (tuple(path[len(start) :] for path in each.paths if path.startswith(start)) for each in lines)
+            found += [each._replace(paths=paths) for each, paths in zip(lines, inside, strict=True)]
+    return found
 
 
 def _journals_elsewhere(kept_in: Path, since: float) -> Iterator[Path]:
-    for file in kept_in.parent.parent.glob(f"*/{kept_in.name}/{JOURNAL_FILE}"):
-        try:
-            is_newer = file.stat().st_mtime >= since
-        except OSError:
-            continue
-        if is_newer and file.parent != kept_in:
-            yield file.parent
+    """Where other sessions with snapshots of this folder keep their journals."""
+    sessions = (each.parent for each in kept_in.parent.parent.glob(f"*/{kept_in.name}") if each != kept_in)
+    for file in (file for session in sessions for file in session.glob(f"*/{JOURNAL_FILE}")):
+        with suppress(OSError):
+            if file.stat().st_mtime >= since:
+                yield file.parent

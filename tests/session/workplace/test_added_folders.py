@@ -18,7 +18,9 @@ from co_tui.paths import locate
 from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.snapshots.file_restores import Consent
+from co_tui.session.snapshots.journal import Journal, Line, folder_name
 from co_tui.session.snapshots.several_folders import folders_of_log, stored_changes
+from co_tui.session.snapshots.touched import lines_elsewhere
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from co_tui.settings.trust_requests import added_folder_request
 from co_tui.trust import Trust
@@ -234,6 +236,18 @@ async def test_a_removed_folder_comes_back_with_its_files(folder: Path, lib: Pat
     assert content_of(lib / "deep") == before
     assert session.folders.now == (lib / "deep", tmp_path / "other")
     await session.close()
+
+
+def test_what_another_session_changed_in_a_folder_added_to_it_is_known(tmp_path: Path) -> None:
+    lib, (first, added) = (
+        tmp_path / "lib",
+        (tmp_path / "one" / folder_name(tmp_path / each) for each in ("shop", "lib")),
+    )
+    added.mkdir(parents=True)
+    Journal(first).add(Line("end", 1, 1, "id", ("own.py", f"{lib}/login.py"), at=2.0))
+    for session in ("one", "two"):
+        found = lines_elsewhere(tmp_path / session / folder_name(lib), [Line("begin", 1, 1, "id", at=1.0)], lib)
+        assert [line.paths for line in found] == ([("login.py",)] if session == "two" else [])
 
 
 async def test_added_folders_are_there_again_when_it_is_resumed_or_forked(
