@@ -1,5 +1,6 @@
 """The sentences and the list about what a project requests."""
 
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -48,11 +49,15 @@ def waiting_commands_text(request: TrustRequest) -> str:
 
 def waiting_instructions_text(request: TrustRequest) -> str:
     """The same about its instruction files."""
-    return _waiting(instructions_text(request), len(request.instructions), request.folder if request.is_added else "")
+    return _waiting(instructions_text(request), len(request.instructions), f"until you run `{trust_line(request)}`.")
 
 
-def _waiting(what: str, count: int, added: str = "") -> str:
-    until = f"until you run `co-tui trust {added}`." if added else UNTIL_TRUSTED
+def trust_line(request: TrustRequest) -> str:
+    """What to type in a shell to trust a folder."""
+    return f"co-tui trust {shlex.quote(request.folder)}" if request.is_added else "co-tui trust"
+
+
+def _waiting(what: str, count: int, until: str = UNTIL_TRUSTED) -> str:
     return f"{what} {'are' if count > 1 else 'is'} ignored {until}" if count else ""
 
 

@@ -13,7 +13,7 @@ from co_tui.folders import FolderRefused, folder_to_add
 from co_tui.inert import one_line
 from co_tui.paths import Paths
 from co_tui.settings.trust_requests import added_folder_answer, added_folder_request
-from co_tui.settings.trust_texts import shown_files, unused_text, waiting_instructions_text, waiting_texts
+from co_tui.settings.trust_texts import shown_files, trust_line, unused_text, waiting_instructions_text, waiting_texts
 from co_tui.trust import Trust, TrustRequest
 from co_tui.ui.approvals.question_bar import QuestionPanel, simple_question
 from co_tui.ui.background import run_in_background
@@ -88,8 +88,7 @@ async def _take_answer(
         chat.feed.note(f"Cannot save this answer: {error.strerror or error}.", "error")
         return
     if not trusted:
-        where = f" {wish.folder}" if wish.is_added else ""
-        chat.feed.note(f"Not trusted. You can run `co-tui trust{where}` later.")
+        chat.feed.note(f"Not trusted. You can run `{trust_line(wish)}` later.")
         return
     if wish.is_added:
         chat.feed.note("Trusted. Its instructions count from the next prompt on.")

@@ -23,6 +23,7 @@ from co_tui.session.snapshots.several_folders import folders_of_log, stored_chan
 from co_tui.session.snapshots.touched import lines_elsewhere
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from co_tui.settings.trust_requests import added_folder_request
+from co_tui.settings.trust_texts import waiting_instructions_text
 from co_tui.trust import Trust
 from tests.support.approving import log_of
 from tests.support.environments import facts
@@ -308,6 +309,13 @@ async def test_its_instructions_count_once_it_is_trusted(folder: Path, lib: Path
     assert "Library rule" in model.instructions and "Local rule" in model.instructions
     assert "Deep rule" in model.returned[-1] and "Python rule" in model.returned[-1]
     await session.close()
+
+
+def test_the_line_that_trusts_it_can_be_typed(tmp_path: Path) -> None:
+    (tmp_path / "my lib").mkdir()
+    (tmp_path / "my lib" / "AGENTS.md").touch()
+    request = added_folder_request(tmp_path / "my lib")
+    assert request is not None and f"`co-tui trust '{tmp_path}/my lib'`" in waiting_instructions_text(request)
 
 
 @pytest.fixture
