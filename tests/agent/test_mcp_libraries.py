@@ -1,5 +1,8 @@
 """The libraries behind MCP servers heed neither the folder they are loaded in nor write to the terminal."""
 
+import subprocess
+import sys
+
 from tests.support.command import CliCommand
 from tests.support.waiting import PATIENCE_S
 
@@ -17,5 +20,7 @@ logging.getLogger("mcp.client.stdio").error("to programmers")
 
 def test_a_folders_environment_file_is_not_read_and_nothing_is_logged_to_the_terminal(co_tui: CliCommand) -> None:
     (co_tui.cwd / ".env").write_text("FASTMCP_LOG_LEVEL=what no library takes\n")
-    process = co_tui.start_loaded(code=CODE)
-    assert process.communicate(PATIENCE_S) == ("", "") and process.returncode == 0
+    process = subprocess.run(
+        [sys.executable, "-c", CODE], cwd=co_tui.cwd, capture_output=True, text=True, timeout=PATIENCE_S
+    )
+    assert (process.stdout, process.stderr, process.returncode) == ("", "", 0)

@@ -276,8 +276,9 @@ WORTH_AN_ENTRY = (
 @given(any_fact)
 def test_only_what_matters_is_shown_unless_the_filter_asks_for_more(fact: Fact) -> None:
     log = TimelineLog([event(1, fact)])
-    went_wrong = (isinstance(fact, DelegationEnd) and bool(fact.error)) or (isinstance(fact, HookRun) and fact.failed)
-    matters = isinstance(fact, WORTH_AN_ENTRY) or went_wrong
+    went_wrong = isinstance(fact, DelegationEnd) and bool(fact.error)
+    spoke = isinstance(fact, HookRun) and (fact.failed or bool(fact.notice))
+    matters = isinstance(fact, WORTH_AN_ENTRY) or went_wrong or spoke
     assert bool(log.of(MAIN)) is matters
     assert len(log.of(EVERYTHING)) == (fact.entry() is not None)
 
