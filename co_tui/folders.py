@@ -76,7 +76,7 @@ def folder_to_add(written: str, first: Path, added: Sequence[Path], paths: Paths
     if _is_same(here, real):
         raise FolderRefused(f"{shown} is the folder of this session.")
     if _is_in(real, here):
-        raise FolderRefused(f"{shown} is inside of this session's folder, so it belongs to the session already.")
+        raise FolderRefused(f"{shown} is already part of this session's folder.")
     if _is_in(here, real):
         raise FolderRefused(f"{shown} is above this session's folder. Start co-tui there instead.")
     if _OF_SYSTEM.match(str(real)):

@@ -44,7 +44,7 @@ def limits_of(agent: str, given: Iterable[str], withheld: Iterable[str]) -> Agen
 
 
 def tools_in(written: Iterable[str]) -> Iterator[tuple[str, Rule | None]]:
-    """The tools that a file names, each with its rule, if any; `Agent(a, b)` stands for two."""
+    """The tools that a file names, each with its rule, if any; `Agent(a, b)` names two."""
     for each in written:
         name, _, inside = each.partition("(")
         several = inside.removesuffix(")").split(",") if OTHER_TOOL_NAMES.get(name, name) == AGENT else ()

@@ -250,7 +250,7 @@ def _listed(values: _Values, key: str) -> tuple[str, ...]:
 
 
 def _allowed(tool: str, source: str) -> RuleInForce | None:
-    """The rule that a tool of `allowed-tools` stands for; None if that has no effect here."""
+    """The rule that a tool of `allowed-tools` means; None if it has no effect here."""
     try:
         rule = rule_for("allow", tool)
     except ValueError:

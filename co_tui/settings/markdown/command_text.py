@@ -84,7 +84,7 @@ class _Filling:
         return self._placeholder.sub(value, piece.text)
 
     def _word(self, found: re.Match[str]) -> str | None:
-        """What a placeholder stands for; None if there are fewer arguments."""
+        """The argument that a placeholder names; None if there are fewer."""
         if found["what"] == "ARGUMENTS":
             return self._arguments
         if found["what"] in self._names:

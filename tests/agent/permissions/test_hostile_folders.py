@@ -99,7 +99,7 @@ def test_the_folders_are_hostile_to_git_alone(tmp_path: Path) -> None:
 
 
 def test_free_git_runs_no_program_for_signatures(tmp_path: Path) -> None:
-    """Whoever set it: the user's own configuration is not looked through."""
+    """No matter who set it: the user's own configuration is not looked through."""
     folder, marker = tmp_path / "folder", tmp_path / "ran"
     HOSTILE_REPOSITORIES["signature_program"](folder, marker, tmp_path / "outside")
     run(folder, "git log -1", guarded_environment(judge(folder).environ, folder))

@@ -69,7 +69,7 @@ def test_what_cannot_be_added_is_refused_in_a_sentence(folder: Path, lib: Path, 
         "/": "contains your home folder",
         "..": "contains your home folder",
         ".": "is the folder of this session",
-        "inner": "is inside of this session's folder",
+        "inner": "is already part of this session's folder",
         "../lib/login.py": "is a file",
         "../nothing": "There is no folder",
         "../lib/login.py/x": "There is no folder",
@@ -101,7 +101,7 @@ def test_another_case_of_a_name_is_the_same_folder(
     paths = locate({"CO_TUI_HOME": str(user_home / "own")})
     monkeypatch.setattr(Path, "samefile", lambda one, other: str(one).lower() == str(other).lower())
     for each, why in {
-        user_home: "is your home folder", folder / "inner": "is inside of this session's", lib: "is added already",
+        user_home: "is your home folder", folder / "inner": "is already part of this session's", lib: "is added already",
     }.items():  # fmt: skip
         other_case = each.parent.parent / each.parent.name.upper() / each.name.upper()
         other_case.mkdir(parents=True)
