@@ -101,8 +101,10 @@ def test_another_case_of_a_name_is_the_same_folder(
     paths = locate({"CO_TUI_HOME": str(user_home / "own")})
     monkeypatch.setattr(Path, "samefile", lambda one, other: str(one).lower() == str(other).lower())
     for each, why in {
-        user_home: "is your home folder", folder / "inner": "is already part of this session's", lib: "is added already",
-    }.items():  # fmt: skip
+        user_home: "is your home folder",
+        folder / "inner": "is already part of this session's",
+        lib: "is added already",
+    }.items():
         other_case = each.parent.parent / each.parent.name.upper() / each.name.upper()
         other_case.mkdir(parents=True)
         with pytest.raises(FolderRefused, match=why):
