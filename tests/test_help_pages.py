@@ -11,6 +11,7 @@ from co_tui.help import TOPICS, all_names, page
 from co_tui.ui.keys.command_table import COMMANDS
 from tests import lab_reference
 from tests.help_tables import HELP, ROOT, TABLES, marked, with_table
+from tests.support.cases import each_case
 from tests.support.here import Here
 from tests.test_sentences import ODD_WORDS
 
@@ -18,7 +19,7 @@ PAGES = {"README": (ROOT / "README.md").read_text(encoding="utf-8"), **{each.nam
 TEXT = "\n".join(PAGES.values())
 
 
-@pytest.mark.parametrize("name", TABLES)
+@each_case("name", TABLES)
 def test_a_table_is_as_it_would_be_made_now(name: str) -> None:
     file, made = TABLES[name]
     text = file.read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ import pytest
 
 from co_tui.actions import COMMANDS, KEYS
 from co_tui.key_names import key_name, key_pressed
+from tests.support.cases import each_case
 
 ROOT = Path(__file__).parent.parent
 PICTURES = ROOT / "tests" / "ui" / "pictures" / "__snapshots__"
@@ -75,7 +76,7 @@ def test_every_picture_of_a_screen_writes_keys_one_way(picture: Path) -> None:
     assert not [(line, names) for screen in screens for line in screen.splitlines() if (names := misspelt(line))]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "ctrl+p opens it",
@@ -92,7 +93,7 @@ def test_other_spellings_are_found(text: str) -> None:
     assert misspelt(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ["Ctrl+P opens it", "Esc goes back; F5, Shift+Tab and PgUp work", "the if branch", "Alt+↑ Ctrl+End", "x^2"]
 )
 def test_our_spelling_is_left_alone(text: str) -> None:
@@ -107,6 +108,6 @@ def test_keys_as_people_write_them() -> None:
     assert not misspelt("  ".join(key_name(row.key) for row in (*COMMANDS, *KEYS)))
 
 
-@pytest.mark.parametrize("key", [key for row in (*COMMANDS, *KEYS) for key in row.key.split(",") if key.isalnum()])
+@each_case("key", [key for row in (*COMMANDS, *KEYS) for key in row.key.split(",") if key.isalnum()])
 def test_a_key_of_the_tables_is_pressed_by_a_click_on_its_hint(key: str) -> None:
     assert key_pressed(key) == key

@@ -1,6 +1,5 @@
 """What no provider takes back is left out of requests, and ids go with the thinking they refer to."""
 
-import pytest
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -18,6 +17,7 @@ from co_tui.agent.wire.portable_history import OPENING, portable
 from co_tui.agent.wire.rules.blocks import blocks_of
 from co_tui.agent.wire.rules.wires import refusal
 from co_tui.sendable_reply import sendable
+from tests.support.cases import each_case
 
 SIGNED = ThinkingPart("signed", id="rs_1", signature="c2ln", provider_name="openai")
 UNSIGNED = ThinkingPart("unsigned", provider_name="openai")
@@ -37,7 +37,7 @@ def taken(message: ModelResponse) -> list[ModelResponsePart] | None:
     return list(found[0].parts) if found else None  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "kept"),
     [
         (reply(SIGNED), None),

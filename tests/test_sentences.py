@@ -4,9 +4,8 @@ import re
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.sentences import Sentence, in_source, sentences
+from tests.support.cases import each_case
 
 ROOT = Path(__file__).parent.parent
 LONGEST = 90
@@ -60,7 +59,7 @@ def test_no_sentence_is_long() -> None:
     assert [_shown(each) for each, part in parts if len(part) > LONGEST_SENTENCE] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "found"),
     [
         ('notify("Saved.")', []),

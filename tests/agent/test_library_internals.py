@@ -20,6 +20,7 @@ from pydantic_ai.usage import RunUsage
 import co_tui
 from co_tui.agent import library_internals
 from co_tui.agent.library_internals import CHECKED, IMPORTED, INHERITED, INTERNALS, Internal
+from tests.support.cases import each_case
 
 OURS = Path(co_tui.__file__).parent
 LIBRARIES = ("pydantic_ai", "pydantic_ai_harness")
@@ -28,12 +29,12 @@ NOT_LISTED = "host"
 """The folder whose private names are not in the list."""
 
 
-@pytest.mark.parametrize("package", CHECKED)
+@each_case("package", CHECKED)
 def test_the_version_is_the_one_that_was_checked(package: str) -> None:
     assert version(package) == CHECKED[package], "check each of INTERNALS in the new version, then write its number"
 
 
-@pytest.mark.parametrize("internal", INTERNALS, ids=lambda each: f"{each.owner}.{each.name}")
+@each_case("internal", INTERNALS)
 def test_a_private_name_is_still_what_it_was(internal: Internal) -> None:
     module, _, name = internal.owner.partition(":")
     owner = getattr(importlib.import_module(module), name) if name else importlib.import_module(module)

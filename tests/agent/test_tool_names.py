@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from co_tui.agent.delegates import delegate_of
 from co_tui.agent.permissions.agent_limits import unknown_tools
 from co_tui.agent.permissions.judge import Judge
@@ -11,6 +9,7 @@ from co_tui.agent.tool_names import OTHER_NAMES, TOOLS
 from co_tui.events.tool_calls import TOOL_LABELS, tool_label
 from co_tui.settings import AgentFile
 from co_tui.settings.markdown.front_matter import tool_list
+from tests.support.cases import each_case
 
 OURS = (
     "read_file",
@@ -24,7 +23,7 @@ OURS = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tools", "withheld", "given", "unknown"),
     [
         (None, (), OURS, []),
@@ -50,7 +49,7 @@ def test_the_tools_an_agent_gets(
     assert unknown_tools(file) == unknown
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tool", "arguments", "keeps"),
     [
         ("run_command", {"command": "git log -5"}, True),
@@ -91,7 +90,7 @@ def test_every_tool_has_a_name_for_people() -> None:
     assert not [label for label in TOOL_LABELS.values() if "_" in label]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tool", "label"),
     [("run_command", "run"), ("mcp__git__log", "git log"), ("their_tool\x1b[31m", "their_tool␛[31m"), ("", "")],
 )

@@ -47,6 +47,7 @@ from tests.support.backups import (
     talk,
     write_files,
 )
+from tests.support.cases import each_case
 from tests.support.command import CliCommand
 from tests.support.long_run import drawn
 from tests.support.postgres import postgres_server, synced_store
@@ -308,7 +309,7 @@ def test_the_rest_of_a_log_that_fits_nowhere_is_refused(tmp_path: Path) -> None:
 # What is not believed
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     [
         *("../evil", "/etc/passwd", "data/../../evil", "data/sessions/../../x", "data/sessions/one/../two", "x"),
@@ -478,7 +479,7 @@ def test_what_decides_what_runs_waits_for_a_yes(home: Path, tmp_path: Path) -> N
     assert modes.pop("run.sh") == 0o700 and set(modes.values()) == {0o600}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "why"),
     [
         ('theme = "dark"\nmodel = "openai:gpt-5"\nmode = "plan"\n[permissions]\ndeny = ["Read(.env)"]', ""),

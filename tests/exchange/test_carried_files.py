@@ -4,7 +4,6 @@ import base64
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pydantic_ai.messages import BinaryContent, ModelRequest, TextPart, ToolReturnPart, UserPromptPart
 from pydantic_ai.models.test import TestModel
 
@@ -13,6 +12,7 @@ from co_tui.context.measure.file_costs import NOT_SENT_TOKENS, file_tokens
 from co_tui.exchange.importers import load
 from co_tui.exchange.importers.chat_messages import chat_parts
 from co_tui.exchange.importers.foreign_values import prompt_content, result_content
+from tests.support.cases import each_case
 from tests.support.foreign import claude_row, codex_row, write_lines
 
 PDF = b"%PDF-1.4 /Type /Page"
@@ -30,7 +30,7 @@ BLOCKS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("form", BLOCKS)
+@each_case("form", BLOCKS)
 def test_a_pdf_is_carried_under_its_name(form: str) -> None:
     said = prompt_content([{"type": "text", "text": "read"}, BLOCKS[form]])
     assert (said.text, said.left_out) == ("read\n[file: a.pdf]", ())

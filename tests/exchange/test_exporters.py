@@ -45,6 +45,7 @@ from co_tui.exchange.exporters.hiding import without_keys
 from co_tui.exchange.importers import ImportedSession, load
 from co_tui.exchange.importers.default_folders import FINDERS
 from co_tui.session.state.derive import replay
+from tests.support.cases import each_case
 from tests.support.events import durable_facts, fact_of
 from tests.support.foreign import write_lines
 from tests.support.here import Here
@@ -201,7 +202,7 @@ def test_lost_lines_leave_their_place_so_that_references_stay_true(tmp_path: Pat
 # Keys
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@each_case("form", FORMATS)
 def test_the_users_keys_stay_here(form: str) -> None:
     environ = {"OPENAI_API_KEY": "hunter2-the-secret", "DB_PASSWORD": "hunter2-the", "SHORT_TOKEN": "1", "PATH": "/bin"}
     log = logged(
@@ -248,7 +249,7 @@ def test_markdown_shows_all_and_no_text_leaves_its_fence() -> None:
     assert "```\ncommand: \n  make\n  all\ntimeout: 5\n```" in text_in("markdown", call)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "shown"),
     [
         ("Look:\n\n```python\nx = 1", "Look:\n\n```python\nx = 1\n```"),
@@ -530,7 +531,7 @@ def test_what_is_shown_of_a_foreign_session(here: Here, tmp_path: Path) -> None:
 # What is remembered
 
 
-@pytest.mark.parametrize("form", ["markdown", "html"])
+@each_case("form", ["markdown", "html"])
 def test_an_export_shows_what_was_learnt_and_not_where_that_is_kept(form: str) -> None:
     kept = {"where": "/home/me/.local/share/co-tui/memory/2026-03-04.md"}
     learnt = {"id": "3f9a2c1b", "text": "Tests run with uv.", "added": "", "session_id": ""}

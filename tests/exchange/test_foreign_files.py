@@ -16,6 +16,7 @@ from co_tui.context.request.repair import repair
 from co_tui.exchange.importers import ImportRefused, load
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.session.state.derive import replay
+from tests.support.cases import each_case
 from tests.support.foreign import counts, write_lines
 from tests.support.foreign_counts import COUNTS, imported, left_out
 from tests.support.long_run import LONG_RUN
@@ -161,7 +162,7 @@ def test_llm(file: Path) -> None:
     assert [each["replies"] for each in found] == list(answered.values())
 
 
-@pytest.mark.parametrize("storage", ["storage_v2", "storage_legacy"])
+@each_case("storage", ["storage_v2", "storage_legacy"])
 def test_opencode(storage: str) -> None:
     folder = OPENCODE / storage
     parts = [json.loads(file.read_text()) for file in (folder / "part").rglob("*.json")]
@@ -205,7 +206,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("pattern", REFUSED)
+@each_case("pattern", REFUSED)
 def test_what_is_none_of_them_is_refused_by_name_and_reason(pattern: str) -> None:
     assert files(pattern)
     for file in files(pattern):

@@ -8,13 +8,14 @@ import pytest
 
 from co_tui.exchange.importers import ImportRefused, load
 from co_tui.exchange.importers.default_folders import FINDERS, files_of
+from tests.support.cases import each_case
 from tests.support.foreign import write_lines
 from tests.support.foreign_programs import (
     MS,
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("record", "name"),
     [
         ({"v": 3, "id": "T-1", "created": MS, "messages": []}, "Amp"),

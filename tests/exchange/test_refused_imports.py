@@ -10,6 +10,7 @@ from co_tui.events.event import event_json
 from co_tui.exchange.importers import ImportRefused, foreign_files, load
 from co_tui.session.state.derive import replay
 from tests.exchange.test_importers import history_texts, loaded, one
+from tests.support.cases import each_case
 from tests.support.foreign import claude_row, counts, write_lines
 
 
@@ -69,7 +70,7 @@ def test_odd_values_are_made_storable_and_replay(tmp_path: Path) -> None:
     assert counts(session.messages)["pairs"] == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "why"),
     [
         (b"", "it is empty"),

@@ -12,6 +12,7 @@ from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import load
 from co_tui.store.sqlite.reader import Reader
 from tests.support.backups import RUNNING, fill, logs, paths_of, write_files
+from tests.support.cases import each_case
 from tests.support.here import Here
 from tests.support.postgres import postgres_server, synced_store
 from tests.support.stores import store_in
@@ -179,7 +180,7 @@ def test_only_what_is_found_is_copied(filled: Here) -> None:
     assert "1 session copied: " in filled("sessions", "--copy-to", url, "--search", "hello").err
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "code", "sentence"),
     [
         (("--copy-to", "mysql://x"), 2, "--copy-to = "),

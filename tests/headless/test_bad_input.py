@@ -14,6 +14,7 @@ from co_tui.cli import settled
 from co_tui.events import SessionStart
 from co_tui.paths import locate
 from co_tui.store.sqlite.writer import Writer
+from tests.support.cases import each_case
 from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider
@@ -113,7 +114,7 @@ GOOD = '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "
 USAGE = '{"messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "x", "usage": %s}]}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "words"),
     [
         (b"\xff\xfe", "not UTF-8"),

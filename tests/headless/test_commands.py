@@ -9,13 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from co_tui import __version__
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.cli.cli_commands import COMMANDS
 from co_tui.cli.commands import FUNCTIONS
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
+from tests.support.cases import each_case
 from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
@@ -84,7 +83,7 @@ def test_a_session_is_continued_listed_shown_and_measured(served_here: Here, pro
     assert "First question" in served_here("sessions").out
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("arguments", "code", "words"),
     [
         (["run", "-p", ""], 2, "empty"),

@@ -7,10 +7,9 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-import pytest
-
 from co_tui.help import TOPICS, page, topic_named
 from co_tui.help.render import WIDEST, rendered
+from tests.support.cases import each_case
 from tests.support.here import Here
 from tests.test_imports import HEAVY
 
@@ -46,7 +45,7 @@ def test_a_slash_command_prints_it_too(served_here: Here) -> None:
     assert refused.code == 2 and "Did you mean compaction?" in refused.err
 
 
-@pytest.mark.parametrize("width", [40, 200])
+@each_case("width", [40, 200])
 def test_a_page_fits_the_terminal_and_loses_no_word(width: int) -> None:
     for topic in (topic_named("settings"), topic_named("keys"), topic_named("approvals")):
         assert topic is not None

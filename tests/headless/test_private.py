@@ -4,8 +4,7 @@ import signal
 import time
 from pathlib import Path
 
-import pytest
-
+from tests.support.cases import each_case
 from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
@@ -42,7 +41,7 @@ def test_a_killed_one_leaves_nothing_either(served: CliCommand, provider: Provid
     assert not traces(served.home)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "arguments",
     [
         ("--private", "--continue"),

@@ -10,6 +10,7 @@ from co_tui.lab.report.plots import telling_conversations
 from co_tui.lab.report.svg import spread, ticks
 from co_tui.lab.results import ConversationResult, PolicyResult
 from co_tui.lab.tally import Tally
+from tests.support.cases import each_case
 
 HOSTILE = '<script>alert("x")</script>&'
 
@@ -77,7 +78,7 @@ def test_sixteen_policies_can_be_told_apart() -> None:
     assert len(styles) == 16
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("low", "high", "found"),
     [(0, 10, [0, 2, 4, 6, 8, 10]), (0.83, 1, [0.85, 0.9, 0.95, 1.0]), (0, 0, [0]), (5, 4, [5])],
 )

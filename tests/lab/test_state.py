@@ -11,6 +11,7 @@ from co_tui.lab.state.outcomes import Outcome, outcome_of
 from co_tui.lab.state.shell_changes import changed_files
 from co_tui.lab.state.steps import Step
 from co_tui.lab.state.work_state import Stated, WorkState, conclusion_of, searched_files
+from tests.support.cases import each_case
 
 
 def user(text: str) -> dict[str, Any]:
@@ -161,7 +162,7 @@ def test_search_and_replace_blocks_name_their_file() -> None:
     assert searched_files(f"{block}\n") == [] and searched_files("no block in main.py") == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "files"),
     [
         ("cat > a.py <<'EOF'\nx > y.txt\nEOF", ("a.py",)),
@@ -183,7 +184,7 @@ def test_the_files_that_a_command_changes(command: str, files: tuple[str, ...]) 
     assert changed_files(command) == files
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "result", "outcome"),
     [
         (
@@ -216,7 +217,7 @@ def test_a_call_of_another_tool_fails_by_a_result_that_begins_with_an_error() ->
     assert not outcome_of(Step("read", {"path": "a"}, "# Errors\nAn error occurs when")).failed
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reply", "conclusion"),
     [
         (

@@ -9,6 +9,7 @@ from co_tui.paths import Paths, locate
 from co_tui.settings import AgentFiles, Settings, agents_in_force, load, project_trust_request
 from co_tui.settings.markdown.agent_files import MOST_FILES, read_agents, read_project_agents
 from co_tui.trust import Trust
+from tests.support.cases import each_case
 
 GOOD = "---\nname: {}\ndescription: Does it.\n---\nDo it well.\n"
 
@@ -29,7 +30,7 @@ def names(found: AgentFiles) -> list[str]:
     return [each.name for each in found.agents]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "description", "model", "tools"),
     [
         ("description: Short.", "Short.", "", None),

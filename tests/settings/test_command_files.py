@@ -13,6 +13,7 @@ from co_tui.settings import files as settings_files
 from co_tui.settings.markdown.command_files import MOST_FILES, read_commands, read_project_commands, read_user_commands
 from co_tui.settings.markdown.command_text import TextPiece, filled, pieces_of, shell_lines
 from co_tui.trust import Trust
+from tests.support.cases import each_case
 
 
 @pytest.fixture
@@ -211,7 +212,7 @@ def text(body: str, arguments: str) -> str:
     return "".join(f"<{piece.text}>" if piece.is_shell else piece.text for piece in filled(pieces_of(body), arguments))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "arguments", "expected"),
     [
         ("Fix $ARGUMENTS now", "a b", "Fix a b now"),

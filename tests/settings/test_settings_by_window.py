@@ -6,6 +6,7 @@ from co_tui.settings import Settings, SettingsError
 from co_tui.settings.all_settings import check
 from co_tui.settings.consistency import contradictions
 from co_tui.settings.rules import ByWindow, in_window
+from tests.support.cases import each_case
 from tests.support.here import Here
 
 
@@ -21,7 +22,7 @@ def test_between_two_sizes_a_number_moves_evenly_with_each_doubling() -> None:
     assert str(numbers) == "0.2 at 8000, 0.4 at 32000" and in_window(0.5, 8_000) == 0.5
 
 
-@pytest.mark.parametrize("bad", ["0.2 at", "at 8000", "0.2 at 0", "0.2 at 8000, 0.3 at 8000", "9 at 8000", "x at 8000"])
+@each_case("bad", ["0.2 at", "at 8000", "0.2 at 0", "0.2 at 8000, 0.3 at 8000", "9 at 8000", "x at 8000"])
 def test_a_bad_number_by_window_is_refused_with_what_is_allowed(bad: str) -> None:
     with pytest.raises(SettingsError, match=r"summary_share.*0.2 at 8000"):
         check("summary_share", bad)

@@ -7,12 +7,13 @@ import pytest
 from co_tui.paths import locate
 from co_tui.settings import Settings, SettingsError, check, contradictions, load, policy_names, unused
 from co_tui.settings.rules import MODEL_PREFIXES, THEMES
+from tests.support.cases import each_case
 from tests.support.here import Here
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, transcript_text, type_text, until
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value"),
     [
         ("theme", "zzz"),
@@ -32,7 +33,7 @@ def test_a_value_that_cannot_work_is_refused_at_once(key: str, value: str) -> No
         check(key, value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "value"),
     [
         ("theme", "nord"),

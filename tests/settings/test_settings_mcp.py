@@ -9,6 +9,7 @@ from co_tui.settings import Loaded, SettingsError, check, load
 from co_tui.settings.mcp_servers import McpServer, VariableMissing, with_variables
 from co_tui.settings.writing import server_table, write
 from co_tui.trust import Trust
+from tests.support.cases import each_case
 from tests.support.here import Here
 
 TIME = '[mcp_servers.time]\ncommand = "mcp-server-time"\nargs = ["--local-timezone", "UTC"]\nenv = { A = "${B}" }\n'
@@ -40,7 +41,7 @@ def test_programs_and_addresses_can_be_mixed(home: Path, folder: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "sentence"),
     [
         ({"time": {"command": "x", "args": "y"}}, "mcp_servers.time.args = [hidden] is not allowed. Use a list"),

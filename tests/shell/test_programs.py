@@ -7,13 +7,14 @@ from hypothesis import strategies as st
 from co_tui.shell import programs as shell_programs
 from co_tui.shell.programs import Simple, read_command
 from co_tui.shell.syntax import NotUnderstood, ShellCommand, Statement, parse
+from tests.support.cases import each_case
 
 
 def programs(command: str) -> list[str]:
     return [" ".join(simple.words) for simple in read_command(command)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "expected"),
     [
         ("cd app && sudo -E timeout 5 make 'all of it'; ls | head", ["cd app", "make all of it", "ls", "head"]),

@@ -8,13 +8,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from co_tui.shell.syntax import NotUnderstood, commands_in, parse
+from tests.support.cases import each_case
 
 
 def words(line: str) -> list[list[str] | None]:
     return [command.texts for command in commands_in(parse(line))]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "expected"),
     [
         ("ls", [["ls"]]),
@@ -33,7 +34,7 @@ def test_the_words_of_every_command_are_read(line: str, expected: list[list[str]
     assert words(line) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     ["", " ", "ls 'x", 'ls "x', "ls;;", "ls ; ; ls", "ls &", "ls & id", "a |& b", "ls &> x", "cat .\\\n./secret",
      "echo `id`", 'echo "`id`"', "echo $HOME", 'echo "$HOME"', "echo ${x}", "echo $((1))", "echo $'a'", 'echo $"a"',

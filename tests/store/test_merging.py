@@ -13,6 +13,7 @@ from co_tui.store.notes.board_text import read_board
 from co_tui.store.notes.context_board import ContextBoard, new_entry
 from co_tui.store.notes.daily_memory import DailyMemory
 from co_tui.store.sync.files.kinds import KINDS, is_in_folder
+from tests.support.cases import each_case
 from tests.support.long_run import drawn
 
 DAY = datetime(2026, 3, 4)
@@ -163,16 +164,14 @@ def test_a_prompt_typed_on_both_machines_is_kept_from_both() -> None:
     assert merged("draft", "", "from here, longer", "from here") == "from here, longer"
 
 
-@pytest.mark.parametrize("damage", ["", "no JSON", "[1, null]", '{"a": 1}', "\x00", "[" * 100_000])
-@pytest.mark.parametrize("kind", sorted(KINDS))
+@each_case("damage", ["", "no JSON", "[1, null]", '{"a": 1}', "\x00", "[" * 100_000])
+@each_case("kind", sorted(KINDS))
 def test_no_stored_text_breaks_merging(kind: str, damage: str) -> None:
     for texts in ((damage, "[]", "{}"), ("", damage, "{}"), ("", "[]", damage)):
         assert isinstance(merged(kind, *texts), str)
     assert isinstance(KINDS[kind].put(KINDS[kind].take(damage, "k"), "k", damage), str)
 
 
-@pytest.mark.parametrize(
-    "rest", ["", ".", "..", "../x", "a/../x", "/x", "a//x", ".hidden", "a\\..\\x", "a\nb", "x" * 300]
-)
+@each_case("rest", ["", ".", "..", "../x", "a/../x", "/x", "a//x", ".hidden", "a\\..\\x", "a\nb", "x" * 300])
 def test_a_name_that_is_no_plain_one_is_in_no_folder(rest: str) -> None:
     assert not any(is_in_folder(kind, rest) for kind in KINDS)

@@ -22,6 +22,7 @@ from co_tui.store.sqlite.synced_rows import record_pushed
 from co_tui.store.store_errors import SessionBusy
 from co_tui.store.sync.branches import forked
 from co_tui.store.sync.placing import OtherSession, Outcome, delete_elsewhere, place
+from tests.support.cases import each_case
 from tests.support.growing_files import said
 
 
@@ -59,7 +60,7 @@ def add(store: InMemoryStore, *facts: Fact) -> None:
     store.writing().append("x", facts).result()
 
 
-@pytest.mark.parametrize("keeps_id", [None, True, False])
+@each_case("keeps_id", [None, True, False])
 def test_a_name_or_a_pin_follows_what_was_said_elsewhere_and_references_stay_true(keeps_id: bool | None) -> None:
     here, there = two()
     add(here, SessionPinned())
@@ -77,7 +78,7 @@ def test_a_name_or_a_pin_follows_what_was_said_elsewhere_and_references_stay_tru
     assert [event.type for event in log(there)] == [event.type for event in log(here)]
 
 
-@pytest.mark.parametrize("keeps_id", [True, False])
+@each_case("keeps_id", [True, False])
 def test_where_both_went_on_one_is_a_fork_with_the_name_of_its_machine(keeps_id: bool) -> None:
     here, there = two()
     add(here, SessionResume(host="laptop"), talk("here"))
@@ -148,7 +149,7 @@ def test_what_was_said_after_a_deletion_that_was_not_known_yet_is_a_fork() -> No
     assert place(there, before, revives=True).outcome is Outcome.NEW
 
 
-@pytest.mark.parametrize("keeps_id", [True, False, None])
+@each_case("keeps_id", [True, False, None])
 def test_a_pin_does_not_undo_what_was_cleared_elsewhere(keeps_id: bool | None) -> None:
     here, there = two(CompactionComplete(success=True, replaced=((2, 0),), replacement=(said("sum", by_user=True),)))
     add(here, Pin(messages=((2, 0),), history=((3, 0), (2, 0))))

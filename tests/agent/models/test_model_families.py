@@ -4,6 +4,7 @@ import pytest
 
 from co_tui.agent.models import model_families
 from co_tui.agent.models.model_families import model_named
+from tests.support.cases import each_case
 
 KNOWN = [
     *(f"anthropic:claude-{name}" for name in ("haiku-4-5", "haiku-4-5-20251001", "haiku-5", "haiku-5-1", "opus-5")),
@@ -26,7 +27,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 PROVIDERS = ("anthropic", "openai", "google")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "present", "meant"),
     [
         ("haiku", "anthropic:claude-sonnet-5", "anthropic:claude-haiku-5-1"),

@@ -18,6 +18,7 @@ from co_tui.session.slash.applying import apply_setting
 from co_tui.session.slash.reports_commands import limit_note, session_cost
 from co_tui.session.state.context_report import context_report
 from co_tui.settings import Loaded
+from tests.support.cases import each_case
 from tests.support.provider import Provider
 from tests.support.talks import served_environment, talking
 
@@ -68,7 +69,7 @@ async def test_a_name_that_no_maker_has_means_nothing(home: Path, provider: Prov
         assert usage is not None and (usage.limit_source, usage.assumed_cost) == ("", None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "address", "known"),
     [
         ("anthropic:claude-sonnet-4-5", "https://api.anthropic.com", Pricing.PUBLISHED),

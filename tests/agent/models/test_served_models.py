@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import pytest
-
 from co_tui.agent.models.served_models import listed_window
+from tests.support.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("entry", "expected"),
     [
         ({"meta": {"n_ctx": 8192}}, 8_192),

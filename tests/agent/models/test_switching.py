@@ -26,6 +26,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support import provider_formats as formats
+from tests.support.cases import each_case
 from tests.support.environments import ScriptedModel, environment_for, says
 from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
@@ -181,7 +182,7 @@ def test_mistral_gets_ids_of_nine_characters_and_files_of_others_by_name() -> No
     assert messages[1].parts[0].tool_call_id == "toolu_01A"
 
 
-@pytest.mark.parametrize(("wrote", "own"), [("mistral", True), ("openai", False)])
+@each_case(("wrote", "own"), [("mistral", True), ("openai", False)])
 def test_ids_of_a_reply_reach_its_own_provider_alone(wrote: str, own: bool) -> None:
     given = {"provider_name": wrote, "provider_response_id": "resp_1", "provider_details": {"kept": "there"}}
     reply = ModelResponse(parts=[TextPart("Seen.")], **given)

@@ -8,6 +8,7 @@ import pytest
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.verdict import PLAN_REFUSAL, Verdict
 from co_tui.settings.permission_rules import Effect, RuleInForce, parse_rule
+from tests.support.cases import each_case
 
 
 @pytest.fixture
@@ -50,13 +51,13 @@ def test_one_of_several_changes_decides_for_all(folder: Path) -> None:
     assert judged(folder, "src/a.py", mode="plan").reason == PLAN_REFUSAL
 
 
-@pytest.mark.parametrize("path", ["circle", "circle/a.py", "a\0b"])
-@pytest.mark.parametrize("mode", ["ask", "edits", "auto"])
+@each_case("path", ["circle", "circle/a.py", "a\0b"])
+@each_case("mode", ["ask", "edits", "auto"])
 def test_a_path_that_cannot_be_followed_is_asked_about_in_every_mode(folder: Path, path: str, mode: str) -> None:
     assert judged(folder, path, mode=mode) == Verdict("ask", new=(path,))
 
 
-@pytest.mark.parametrize("command", ["cat circle", "cat < circle/a", "echo x > circle"])
+@each_case("command", ["cat circle", "cat < circle/a", "echo x > circle"])
 def test_a_command_on_a_path_that_cannot_be_followed_is_asked_about(folder: Path, command: str) -> None:
     for mode in ("ask", "edits"):
         found = line(folder, command, mode)

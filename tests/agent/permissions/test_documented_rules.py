@@ -10,6 +10,7 @@ from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.tool_names import CHANGING_TOOLS, READING_TOOLS
 from co_tui.settings.consistency import rule_warnings, usable_rules
 from co_tui.settings.permission_rules import read_permissions
+from tests.support.cases import each_case
 
 RUNS, ASKS, DENIED = "runs", "asks", "denied"
 
@@ -166,7 +167,7 @@ def folder(tmp_path: Path) -> Path:
     return place
 
 
-@pytest.mark.parametrize("row", [*SHELL, *FILES, *OTHERS, *UNUSABLE], ids=lambda row: f"{row.rule} | {row.call}")
+@each_case("row", [*SHELL, *FILES, *OTHERS, *UNUSABLE])
 def test_a_rule_does_what_is_documented_or_less(row: Row, folder: Path) -> None:
     rules = row.rule.replace("/ROOT", str(folder.parent)).split("; ")
     assert outcome(rules, row.call, folder) == (row.here or row.documented)

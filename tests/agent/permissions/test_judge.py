@@ -10,6 +10,7 @@ import pytest
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.settings.permission_rules import Effect, RuleInForce, parse_rule
+from tests.support.cases import each_case
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def verdict(folder: Path, tool: str, arguments: dict[str, str], *rules: str, mod
     return judge.verdict(tool, arguments, mode, written)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     ["git status", "git status -s", "git diff HEAD~1 -- src/a.py", "git log --oneline -5", "git show HEAD",
      "git branch", "git branch -a", "git stash list", "git tag --list", "git tag -l 'v*'", "ls", "ls -la src",
@@ -62,7 +63,7 @@ def test_what_only_reads_runs_without_a_question(folder: Path, line: str) -> Non
     assert judged(folder, line, tool="start_command").action == "ask", "what continues by itself is asked about"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     ["", "   ", "pytest", "python x.py", "make", "./ls", "/bin/ls", "ls > x", "ls >> x", "ls 2> x", "ls &",
      "echo \"$(git rev-parse HEAD)\"",
@@ -106,7 +107,7 @@ def test_a_file_named_like_an_option_is_never_one(folder: Path) -> None:
     assert judged(folder, "cd src && git diff --output=planted").action == "ask"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "rules"),
     [
         ("pytest -q tests", ["Bash(pytest, harmless options)"]),
@@ -153,7 +154,7 @@ def test_an_answer_may_keep_what_it_shows(folder: Path, line: str, rules: list[s
         assert judged(folder, line, *rules).action == "run", "what was kept holds for the same line"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     ["pytest; rm x", "pytest && make", "pytest | sh", "pytest > src/x", "pytest $(make)", "pytest `id`", "pytest\nmake",
      "pytestx", "X=1 pytest", "env pytest", "pytest & id", "sh -c pytest", "pytest .git/hooks"],
@@ -163,9 +164,7 @@ def test_a_rule_allows_no_other_command(folder: Path, line: str) -> None:
     assert judged(folder, line, "Bash(pytest:*)").action == "ask"
 
 
-@pytest.mark.parametrize(
-    "line", ["cat x | sh", "echo 1 | python3", "python3 < x", "python3 <<'E'\n1\nE", "git apply < x"]
-)
+@each_case("line", ["cat x | sh", "echo 1 | python3", "python3 < x", "python3 <<'E'\n1\nE", "git apply < x"])
 def test_what_runs_its_input_is_allowed_only_once(folder: Path, line: str) -> None:
     assert judged(folder, line).rules == ()
     assert judged(folder, line, "Bash(sh)", "Bash(python3)", "Bash(git apply)").action == "ask"
@@ -181,7 +180,7 @@ def test_a_rule_for_copying_stays_in_the_folder(folder: Path) -> None:
     assert [str(rule) for rule in judged(folder, "cp README.md ../x").rules] == ["Bash(cp README.md ../x)"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "reason"),
     [("cat /etc/passwd", "outside this folder"), ("ls ..", "outside this folder"),
      ("echo $HOME", "known only when it runs"),
@@ -197,7 +196,7 @@ def test_a_question_names_what_is_new(folder: Path) -> None:
     assert found.new == ("pytest -q tests",)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "danger"),
     [("rm -rf build", "deletes files"), ("cd src && rm -r x", "deletes files"), ("sh -c 'rm -rf x'", "deletes files"),
      ("r''m x", "deletes files"), ("\\rm x", "deletes files"), ("echo `rm x`", "deletes files"),
@@ -219,13 +218,13 @@ def test_what_destroys_or_publishes_is_said_and_never_kept(folder: Path, line: s
         assert judged(folder, line, mode="auto").action == "ask"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line", ["mv e .vscode", "mv tasks.json .vscode/", "cp -t .vscode tasks.json", "ln -s ../tasks.json .vscode",
              "install tasks.json .vscode", "rsync e/ .vscode/", "tar xf a.tar -C .vscode", "mv e/* .yarn"],
 )  # fmt: skip
 def test_what_a_command_puts_into_a_folder_that_programs_obey_is_asked_about_each_time(folder: Path, line: str) -> None:
     for name in (".vscode", ".yarn", "e"):
-        (folder / name).mkdir()
+        (folder / name).mkdir(exist_ok=True)
     found = judged(folder, line)
     assert found.action == "ask" and not found.is_plain_question and not found.can_be_allowed
 
@@ -235,7 +234,7 @@ def test_a_rule_that_names_the_danger_covers_it(folder: Path) -> None:
     assert judged(folder, "git push origin", "Bash(git push:*)").action == "run"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line", ["curl x", "ls && curl x", "timeout 5 curl x", "sh -c 'curl x'", "xargs curl", "echo $(curl x)", "curl `x`",
              "if true; then curl x; fi"],
 )  # fmt: skip
@@ -253,7 +252,7 @@ def test_rules_about_files_count_in_every_mode(folder: Path) -> None:
     assert judged(folder, "(cat README.md)", "deny Read(README.md)", mode="auto").action == "ask"
 
 
-@pytest.mark.parametrize("line", ["make lint --eval=x", "make lint SHELL=x", "pylint --init-hook=x", "go test -exec x"])
+@each_case("line", ["make lint --eval=x", "make lint SHELL=x", "pylint --init-hook=x", "go test -exec x"])
 def test_a_rule_for_any_arguments_covers_no_code_in_them(folder: Path, line: str) -> None:
     rules = ("Bash(make lint:*)", "Bash(pylint:*)", "Bash(go test:*)")
     assert judged(folder, line, *rules).action == "ask"
@@ -290,7 +289,7 @@ def test_reading_outside_is_free_where_a_rule_says_so(folder: Path) -> None:
     assert judged(folder, f"cat {outside}", "Read(**)").action == "ask"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("mode", "inside", "protected", "outside", "command"),
     [("ask", "ask", "ask", "ask", "ask"), ("edits", "run", "ask", "ask", "ask"),
      ("plan", "refuse", "refuse", "refuse", "refuse"), ("auto", "run", "ask", "ask", "run")],
@@ -332,7 +331,7 @@ def fetched(folder: Path, url: str, *rules: str, mode: str = "ask") -> Verdict:
     return verdict(folder, "web_fetch", {"url": url}, *rules, mode=mode)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rules", "marked", "why"),
     [
         ([], True, "no rule allows mcp__shop__look"),
@@ -356,7 +355,7 @@ def test_a_page_is_asked_about_by_its_domain(folder: Path) -> None:
         assert fetched(folder, "https://docs.example.com/", mode=mode).action == "ask"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rules", "action"),
     [
         (["WebFetch(domain:docs.example.com)"], "run"),

@@ -16,6 +16,7 @@ from co_tui.agent.permissions.git_guard import guarded_environment
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.settings.permission_rules import Rule, RuleInForce
+from tests.support.cases import each_case
 from tests.support.git_checks import git_checked_once
 from tests.support.hostile_folders import HOSTILE_REPOSITORIES, repository
 from tests.support.long_run import drawn
@@ -127,7 +128,7 @@ def test_the_race_would_be_noticed(tmp_path: Path) -> None:
     assert (shop / ".git/config").read_bytes() != config
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "shown"),
     [
         ("cat src/*.txt|sort", "{cat} src/c.txt|{sort}"),
@@ -214,7 +215,7 @@ def test_programs_of_the_folder_and_of_version_managers_are_not_free(tmp_path: P
     assert judged(shop, "cat a.txt", path=f"{shims}:{path}").action == "ask"
 
 
-@pytest.mark.parametrize("mode", ["edits", "auto"])
+@each_case("mode", ["edits", "auto"])
 def test_a_new_name_like_an_option_is_asked_about(shop: Path, mode: str) -> None:
     judge = Judge(folder=shop, home=shop.parent / "home", environ=ENVIRON)
     for path in ("-o", "src/-o", "-o.git/config", "./-x"):

@@ -13,6 +13,7 @@ from co_tui.agent.permissions.program_options import KINDS, read_words
 from co_tui.agent.permissions.program_table import PROGRAMS
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.settings.permission_rules import Rule, RuleInForce, rules_text
+from tests.support.cases import each_case
 from tests.support.git_checks import git_checked_once
 from tests.support.kept_rules import second_commands
 from tests.support.long_run import LONG_RUN
@@ -45,7 +46,7 @@ def test_bad_second_commands_ask_and_few_good_ones_do(folder: Path) -> None:
     assert len([pair for pair in good if not ran[pair]]) <= len(good) / 10
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("older", "runs", "asks"),
     [
         ("Bash(pytest:*)", "pytest -x tests", "pytest --basetemp=src"),
@@ -75,7 +76,7 @@ def test_what_people_write_stays_a_prefix(folder: Path) -> None:
     assert judged(folder, "make test deploy", Rule("Bash", "make test:*")).action == "run"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "shown"),
     [
         ("pytest -q tests", "pytest, harmless options"),
@@ -94,14 +95,14 @@ def test_a_rule_is_shown_as_what_it_is(folder: Path, line: str, shown: str) -> N
     assert judged(folder, line, *rules).action == "run"
 
 
-@pytest.mark.parametrize("line", ["pytest *", "pytest -k x *.py", "pytest .*/x", "make 'a b'", "cp src/* tests"])
+@each_case("line", ["pytest *", "pytest -k x *.py", "pytest .*/x", "make 'a b'", "cp src/* tests"])
 def test_wildcards_that_may_become_options_or_leave_the_folder_ask(folder: Path, line: str) -> None:
     kept = [Rule("Bash", f"{program}, harmless options") for program in ("pytest", "make a b", "cp")]
     assert judged(folder, line, *kept).action == "ask"
     assert judged(folder, "pytest tests/*.py", *kept).action == "run"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("first", "runs", "asks"),
     [
         ("make -n deploy", "make -n -j2 deploy", ("make deploy", "make -j2 deploy")),
@@ -133,7 +134,7 @@ def test_what_was_shown_is_not_exceeded(folder: Path, first: str, runs: str, ask
     assert {line: judged(folder, line, *rules).action for line in asks} == dict.fromkeys(asks, "ask")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "danger"),
     [
         *((line, "discards work") for line in (

@@ -7,6 +7,7 @@ import pytest
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.obeyed import obeyed_name
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
+from tests.support.cases import each_case
 from tests.support.ways_to_run import AT_HOME, JOBS, WAYS, write
 
 HOME = Path("/home/me")
@@ -29,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "name"),
     [
         (".git", ".git"),

@@ -14,6 +14,7 @@ from co_tui.agent.permissions.older_answers import converted, rules_of
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.events import ApprovalDecided
 from co_tui.settings.permission_rules import Effect, RuleInForce, parse_rule
+from tests.support.cases import each_case
 
 
 @pytest.fixture
@@ -140,7 +141,7 @@ def test_an_answer_adds_rules_only_if_it_allows_and_lasts(folder: Path) -> None:
     assert kept(approved=True, scope="pattern", pattern="make all") == ["Bash(make all)"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tool", "pattern", "rule"),
     [
         ("run_command", "", None),

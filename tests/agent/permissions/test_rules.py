@@ -13,9 +13,10 @@ from co_tui.settings.permission_rules import (
     covers_tool,
     parse_rule,
 )
+from tests.support.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "rule"),
     [
         ("Bash(git commit:*)", Rule("Bash", "git commit:*")),
@@ -33,13 +34,13 @@ def test_rules_are_read_as_people_write_them(text: str, rule: Rule) -> None:
     assert parse_rule(str(rule)) == rule
 
 
-@pytest.mark.parametrize("text", ["", "Bsh(x)", "Bash(x", "git commit:*", "WebFetch(example.com)", "mcp__a b", "Foo"])
+@each_case("text", ["", "Bsh(x)", "Bash(x", "git commit:*", "WebFetch(example.com)", "mcp__a b", "Foo"])
 def test_what_is_no_rule_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         parse_rule(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("rule", "yes", "no"),
     [
         ("Bash(git commit:*)", ["git commit", "git commit -m x"], ["git commitx", "git", "git -c a=b commit"]),
@@ -56,7 +57,7 @@ def test_a_command_is_covered_by_its_words(rule: str, yes: list[str], no: list[s
     assert [line for line in no if covers_command(parse_rule(rule), line.split())] == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "yes", "no"),
     [
         ("src/**", ["src/a.py", "src/a/b.py"], ["a.py", "srcx/a.py", "x/src/a.py"]),
@@ -84,7 +85,7 @@ def test_paths_outside_of_the_folder_have_to_be_named() -> None:
         assert not covers_path(Rule("Read", pattern), Path("/etc/hosts"), folder, home)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "path"),
     [("", "/home/me/notes/a"), ("secret*", "/repo/secrets/key"), (".*", "/repo/.envs/prod"), ("~", "/home/me/a")],
 )
@@ -95,7 +96,7 @@ def test_what_denies_covers_more_than_what_allows(pattern: str, path: str) -> No
     assert RuleInForce("allow", rule).covers(Path(path), folder, home) == (pattern == "~")
 
 
-@pytest.mark.parametrize("pattern", ["../x", "a/../b", "~other/x", "$HOME/x"])
+@each_case("pattern", ["../x", "a/../b", "~other/x", "$HOME/x"])
 def test_a_path_that_could_never_match_is_not_a_rule(pattern: str) -> None:
     with pytest.raises(ValueError):
         parse_rule(f"Read({pattern})")

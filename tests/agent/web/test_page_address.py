@@ -3,9 +3,10 @@
 import pytest
 
 from co_tui.agent.web.page_address import AddressRefused, is_public, read_address
+from tests.support.cases import each_case
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "url", "host"),
     [
         ("https://Example.COM/a?b=c#d", "https://example.com/a?b=c", "example.com"),
@@ -23,7 +24,7 @@ def test_an_address_has_one_spelling(text: str, url: str, host: str) -> None:
     assert read_address(found.url) == found
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     ["", "example.com", "ftp://example.com", "file:///etc/passwd", "javascript:alert(1)", "http://", "http:///x",
      "http://user@example.com", "http://user:word@example.com", "http://a b.com", "http://exam\nple.com",
@@ -41,7 +42,7 @@ def test_an_odd_address_is_refused_with_a_sentence(text: str) -> None:
         read_address(text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "host",
     ["127.0.0.1", "127.8.8.8", "10.0.0.1", "192.168.1.1", "172.16.0.1", "169.254.1.1", "100.64.0.1", "0.0.0.0",
      "224.0.0.1", "255.255.255.255", "[::1]", "[::]", "[fe80::1]", "[fc00::1]", "[::ffff:10.0.0.1]", "[::127.0.0.1]",
@@ -51,7 +52,7 @@ def test_a_host_on_this_machine_or_a_private_network_is_private(host: str) -> No
     assert read_address(f"http://{host}/").is_private
 
 
-@pytest.mark.parametrize("host", ["example.com", "1.1.1.1", "[2606:4700::1111]", "localhost.example.com"])
+@each_case("host", ["example.com", "1.1.1.1", "[2606:4700::1111]", "localhost.example.com"])
 def test_other_hosts_are_not(host: str) -> None:
     assert not read_address(f"http://{host}/").is_private
 

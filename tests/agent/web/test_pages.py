@@ -6,6 +6,7 @@ from co_tui.agent.web.download import Downloader, PageUnavailable
 from co_tui.agent.web.fetch import Page, PageFetcher
 from co_tui.agent.web.page_address import PageAddress, read_address
 from co_tui.agent.web.page_process import converted, plain_text
+from tests.support.cases import each_case
 from tests.support.long_run import also_in_a_long_run
 from tests.support.web_pages import page, serving
 
@@ -82,7 +83,7 @@ NESTED = "<div>" * 50_000 + "deep inside" + "</div>" * 50_000
 LAUGHS = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;"><!ENTITY c "&b;&b;&b;&b;">]>'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("html", "kept"),
     [
         (NESTED, "deep inside"),

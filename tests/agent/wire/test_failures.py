@@ -16,12 +16,13 @@ from co_tui.agent.wire.guarded_model import GuardedModel
 from co_tui.agent.wire.http import new_client
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.agent.wire.request_failures import Failure, RequestTarget, read_failure
+from tests.support.cases import each_case
 from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.provider_sessions import BUILD
 
 
-@pytest.mark.parametrize(
+@each_case(
     "secret",
     [
         "sk-proj-abcdefghijklmnop",
@@ -109,7 +110,7 @@ async def test_an_address_that_does_not_speak_http_is_a_sentence(tmp_path: Path)
                 await open_model("openai-chat:", ModelConfig(environ={}, fetched_models=tmp_path, base_url=base_url))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("model", "advice"),
     [
         ("openai-chat:x", "Is the server running, and is base_url or OPENAI_BASE_URL right?"),

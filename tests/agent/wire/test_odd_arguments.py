@@ -15,6 +15,7 @@ from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.agent.models.test_switching import END, PAIRS
 from tests.support import provider_formats as formats
+from tests.support.cases import each_case
 from tests.support.long_run import LONG_RUN
 from tests.support.provider import Provider, Reply
 from tests.support.provider_sessions import session_with
@@ -119,14 +120,12 @@ def arguments_sent(name: str, sent: dict[str, Any]) -> Iterator[Any]:
             yield from (part["functionCall"].get("args", {}) for part in parts)
 
 
-@pytest.mark.parametrize(
-    "arguments", ["{}", '{"a": 1.50, "b": [true, null]}', '{"a": "é\\u00e9"}', "", "no JSON", None, {"a": 1}]
-)
+@each_case("arguments", ["{}", '{"a": 1.50, "b": [true, null]}', '{"a": "é\\u00e9"}', "", "no JSON", None, {"a": 1}])
 def test_arguments_that_are_not_odd_stay_as_they_are(arguments: Any) -> None:
     assert storable_arguments(arguments) == arguments
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("odd", "stored"),
     [
         ("NaN", '{"a": null}'),

@@ -13,6 +13,7 @@ from co_tui.agent.wire.overflow import Overflow, read
 from tests.agent.wire import overflow_replies as replies
 from tests.agent.wire import overflow_replies_numbers as numbers
 from tests.agent.wire import overflow_replies_worded as worded
+from tests.support.cases import each_case
 from tests.support.long_run import drawn
 from tests.support.shared import lines, needs_data
 
@@ -49,13 +50,13 @@ def test_however_it_is_wrapped(wrapped: Callable[[str], dict[str, Any]]) -> None
     assert {case: each for case, each in found.items() if each != Overflow(case.limit, case.requested)} == {}
 
 
-@pytest.mark.parametrize("limit", ["1", "0", "99999999999"])
+@each_case("limit", ["1", "0", "99999999999"])
 def test_absurd_limits_are_never_adopted(limit: str) -> None:
     found = read(400, f"This model's maximum context length is {limit} tokens. Please reduce the length of the prompt.")
     assert found is not None and found.limit_tokens is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "body",
     [
         '{"error":{"code":400,"message":"Prompt exceeds maximum context length"}}',
@@ -76,7 +77,7 @@ WORDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("word", WORDS)
+@each_case("word", WORDS)
 def test_no_body_takes_long(word: str) -> None:
     began = time.process_time()
     read(400, word * (1_000_000 // len(word)))

@@ -1,6 +1,5 @@
 """Requests whose calls were refused obey the rules of every wire, and keep the results."""
 
-import pytest
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import (
     BinaryContent,
@@ -17,6 +16,7 @@ from pydantic_ai.messages import (
 from co_tui.agent.wire.refused_form import RefusedForm
 from co_tui.agent.wire.rules.blocks import blocks_of
 from co_tui.agent.wire.rules.wires import RULES, refusal
+from tests.support.cases import each_case
 
 IMAGE = BinaryContent(b"png", media_type="image/png")
 
@@ -33,9 +33,7 @@ def steps() -> list[ModelMessage]:
     return messages
 
 
-@pytest.mark.parametrize(
-    ("named", "left_out", "as_text"), [("call_b2", 2, ["b"]), ("call_a1", 2, ["a"]), ("", 4, ["a", "b"])]
-)
+@each_case(("named", "left_out", "as_text"), [("call_b2", 2, ["b"]), ("call_a1", 2, ["a"]), ("", 4, ["a", "b"])])
 def test_refused_calls_are_text_and_no_result_is_lost(named: str, left_out: int, as_text: list[str]) -> None:
     form, messages = RefusedForm(), steps()
     error = ModelHTTPError(400, "model", {"error": {"message": f"`tool_use` without `tool_result`: {named}"}})

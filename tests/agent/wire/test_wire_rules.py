@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
@@ -19,6 +18,7 @@ from pydantic_ai.messages import (
 
 from co_tui.agent.wire.rules.blocks import blocks_of
 from co_tui.agent.wire.rules.wires import RULES, refusal, refused_by
+from tests.support.cases import each_case
 from tests.support.wire_checks import refused, signature
 
 PATHS = {
@@ -255,12 +255,12 @@ def answered(wire: str, asked: dict[str, Any]) -> str:
     return str(body["message"] if wire == "bedrock" else body["error"]["message"])
 
 
-@pytest.mark.parametrize(("wire", "asked", "words"), CASES)
+@each_case(("wire", "asked", "words"), CASES)
 def test_a_request_that_breaks_a_rule_is_refused(wire: str, asked: dict[str, Any], words: str) -> None:
     assert words in answered(wire, asked)
 
 
-@pytest.mark.parametrize("wire", RULES)
+@each_case("wire", RULES)
 def test_every_rule_is_among_them_and_has_a_source(wire: str) -> None:
     refusals = [answered(wire, asked) for asked, _ in BROKEN[wire]]
     for rule in RULES[wire]:
@@ -269,7 +269,7 @@ def test_every_rule_is_among_them_and_has_a_source(wire: str) -> None:
         assert any(all(piece in each for piece in pieces) for each in refusals), rule.words
 
 
-@pytest.mark.parametrize(("wire", "asked"), SOUND)
+@each_case(("wire", "asked"), SOUND)
 def test_a_sound_request_is_answered(wire: str, asked: dict[str, Any]) -> None:
     assert refused(PATHS[wire], asked) is None
 
@@ -279,9 +279,7 @@ def test_too_large_a_request_is_refused() -> None:
     assert answer is not None and answer[0] == 400 and b"exceeds the limit: 20971520 bytes" in answer[1]
 
 
-@pytest.mark.parametrize(
-    "path", ["/v1/messages/count_tokens", "/v1/messages?beta=true", "/model/claude/converse-stream"]
-)
+@each_case("path", ["/v1/messages/count_tokens", "/v1/messages?beta=true", "/model/claude/converse-stream"])
 def test_the_same_rules_hold_at_other_paths_of_a_wire(path: str) -> None:
     assert refused(path, messages(user()))
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.headless.acp.exchange import Exchanged, check_exchange
 from tests.headless.acp.whole_exchange import FILLED, whole_exchange
+from tests.support.cases import each_case
 from tests.support.command import CliCommand
 from tests.support.provider import Provider
 
@@ -24,7 +25,7 @@ async def test_questions_of_the_model_and_of_a_server_are_forms(served: CliComma
     assert results == [{"Colour": ["blue"]}, {"action": "accept", "content": sent}]
 
 
-@pytest.mark.parametrize(
+@each_case(
     "update",
     [
         {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "a", "colour": "red"}},

@@ -10,6 +10,7 @@ from co_tui.store.store_errors import StoreError
 from co_tui.store.sync.server import server_rows
 from co_tui.store.sync.server.migrations import STEPS, migrate
 from co_tui.store.sync.server.server import Server, check_version
+from tests.support.cases import each_case
 from tests.support.postgres import ASKED, PostgresServer, postgres_server
 from tests.support.pushing import connect, log_of, push_log
 
@@ -61,7 +62,7 @@ def test_a_password_is_used_and_never_shown(server: PostgresServer, caplog: pyte
         assert PASSWORD not in right.location + repr(right) + repr(connection)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "sentence"),
     [
         ("postgresql://me@localhost:1/x", r"cannot be reached: connection refused\. Try again later\."),
@@ -83,7 +84,7 @@ def test_a_missing_database_and_an_old_server_are_one_sentence(server: PostgresS
         check_version(90_600, "postgresql://h/x")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "sslmode"),
     [
         ("postgresql://u@db.example/x", "verify-full"),
