@@ -161,24 +161,6 @@ def test_the_first_paint_knows_the_table_of_commands_but_none_of_them() -> None:
     assert not [name for name in loaded if name.startswith(later)]
 
 
-ENGINE = "co_tui.headless.run_command"
-"""All that runs a session."""
-
-
-def test_the_engine_knows_no_screen() -> None:
-    """Nor do the session and the command that runs it without one."""
-    assert "co_tui.session.session" in modules_loaded_by(ENGINE)
-    assert "textual" not in loaded_by(ENGINE)
-
-
-def test_the_engine_loads_no_provider_before_one_is_chosen() -> None:
-    assert loaded_by(ENGINE).isdisjoint({"openai", "anthropic", "google", "xllamacpp"})
-
-
-def test_the_engine_loads_nothing_of_mcp_before_a_server_is_started() -> None:
-    assert loaded_by(ENGINE).isdisjoint({"mcp", "mcp_types", "fastmcp"})
-
-
 def test_importers_are_loaded_when_a_file_is_read() -> None:
     programs = "co_tui.exchange.importers.programs."
     assert not [name for name in modules_loaded_by("co_tui.exchange.importers") if name.startswith(programs)]

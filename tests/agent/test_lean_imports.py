@@ -1,4 +1,4 @@
-"""What the providers' libraries load with the engine, found out in one new process."""
+"""What the libraries of providers and MCP servers load with the engine and later, found out in one new process."""
 
 import importlib
 import json
@@ -14,16 +14,19 @@ from co_tui.agent.models import open_model
 from co_tui.agent.models.model_handle import ModelConfig
 from co_tui.agent.wire.model_errors import ModelUnusable
 from tests.support.provider import Provider, Reply
+from tests.support.waiting import PATIENCE_S
 
 MOST_TYPES: Final = 90
 """Modules of types that a chat with an OpenAI-compatible server loads; the library has more than 700."""
 ENGINE: Final = """
-import asyncio, json, mimetypes, sys
+import asyncio, json, logging, mimetypes, os, sys
 mimetypes.knownfiles = [sys.argv[2]]
 from co_tui.agent.lean_imports import LATE_MODULES, without_unused_parts
 with without_unused_parts():
-    import co_tui.agent.wire.compatible, co_tui.session.session
-found = {"loaded": list(sys.modules)}
+    import co_tui.headless.run_command
+    found = {"engine": list(sys.modules)}
+    import co_tui.agent.wire.compatible
+found["loaded"] = list(sys.modules)
 from pydantic_ai import Agent
 from co_tui.agent.models.model_handle import connect_compatible
 
@@ -73,17 +76,39 @@ found["starred"] = ChatCompletion.__name__
 found["submodule"] = openai.types.responses.response_output_text.__name__
 client = co_tui.agent.wire.compatible.OpenAIClient(api_key="none")
 found["responses"] = type(client.responses).__name__
+from co_tui.agent.mcp.servers import load_connection
+found["servers"], before = "fastmcp" in sys.modules, dict(os.environ)
+load_connection()
+found["variables"] = dict(os.environ) == before
+logging.getLogger("fastmcp.client").error("to programmers")
+logging.getLogger("mcp.client.stdio").error("to programmers")
 print(json.dumps(found))
 """
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    types = tmp_path_factory.mktemp("types") / "mime.types"
+    folder = tmp_path_factory.mktemp("project")
+    types = folder / "mime.types"
     types.write_text("application/listed listed\n")
+    (folder / ".env").write_text("FASTMCP_LOG_LEVEL=what no library takes\n")
     with Provider().serving() as provider:
         command = [sys.executable, "-c", ENGINE, provider.url, str(types)]
-        return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        process = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=PATIENCE_S)
+    assert process.returncode == 0, process.stderr
+    return json.loads(process.stdout) | {"errors": process.stderr}
+
+
+def test_the_engine_knows_no_screen_and_loads_no_provider_and_nothing_of_mcp_before_one_is_chosen(found: Any) -> None:
+    """Nor do the session and the command that runs it without a screen."""
+    assert "co_tui.session.session" in found["engine"]
+    later = {"textual", "openai", "anthropic", "google", "xllamacpp", "mcp", "mcp_types", "fastmcp"}
+    assert later.isdisjoint(found["engine"])
+
+
+def test_libraries_of_mcp_read_no_environment_file_of_the_folder_and_log_nothing_to_the_terminal(found: Any) -> None:
+    assert not found["servers"], "they are loaded with the first server"
+    assert found["variables"] and not found["errors"]
 
 
 def test_packages_that_nothing_uses_are_not_loaded_with_the_engine_and_can_be_later(found: Any) -> None:

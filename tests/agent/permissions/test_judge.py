@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.settings.permission_rules import Effect, RuleInForce, parse_rule
 from tests.support.cases import each_case
+from tests.support.git_checks import git_checked_once
 
 
 @pytest.fixture
@@ -26,6 +28,13 @@ def folder(tmp_path: Path) -> Path:
     (place / "inner").symlink_to(place / "src")
     subprocess.run(["git", "init", "-q"], cwd=place, check=True)
     return place
+
+
+@pytest.fixture
+def unchanged(folder: Path) -> Iterator[Path]:
+    """The folder, for many lines: whether git only reads there is found out once."""
+    with git_checked_once():
+        yield folder
 
 
 def judged(folder: Path, line: str, *rules: str, mode: str = "ask", tool: str = "run_command") -> Verdict:
@@ -56,11 +65,11 @@ def verdict(folder: Path, tool: str, arguments: dict[str, str], *rules: str, mod
      "timeout 5 ls", "command -v python3", "echo --- done ---", "cat <<'EOF'\n$(rm x)\nEOF", "diff README.md src/a.py",
      "git log --format='%h %s' -3", "git --no-pager diff", "ls src/*.py inner/*.py"],
 )  # fmt: skip
-def test_what_only_reads_runs_without_a_question(folder: Path, line: str) -> None:
-    found = judged(folder, line)
+def test_what_only_reads_runs_without_a_question(unchanged: Path, line: str) -> None:
+    found = judged(unchanged, line)
     assert (found.action, found.only_reads) == ("run", True)
-    assert judged(folder, line, mode="plan").action == "run"
-    assert judged(folder, line, tool="start_command").action == "ask", "what continues by itself is asked about"
+    assert judged(unchanged, line, mode="plan").action == "run"
+    assert judged(unchanged, line, tool="start_command").action == "ask", "what continues by itself is asked about"
 
 
 @each_case(
@@ -92,12 +101,12 @@ def test_what_only_reads_runs_without_a_question(folder: Path, line: str) -> Non
      "printf -v x y", "git reflog expire", "git whatchanged",
      "wc --files0-from=x", "du --files0-from=x", "sha256sum -c x"],
 )  # fmt: skip
-def test_everything_else_is_asked_about(folder: Path, line: str) -> None:
-    assert judged(folder, line).action == "ask"
-    assert judged(folder, line, mode="edits").action == (
+def test_everything_else_is_asked_about(unchanged: Path, line: str) -> None:
+    assert judged(unchanged, line).action == "ask"
+    assert judged(unchanged, line, mode="edits").action == (
         "run" if line.startswith(("ls > x", "ls >> x", "ls 2> x", "echo x >&")) else "ask"
     )
-    assert judged(folder, line, mode="plan").action == "refuse"
+    assert judged(unchanged, line, mode="plan").action == "refuse"
 
 
 def test_a_file_named_like_an_option_is_never_one(folder: Path) -> None:
