@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.command import CliCommand
-from tests.support.long_run import LONG_RUN
+from tests.support.long_run import only_in_a_long_run
 from tests.support.terminal import Terminal, needs_tmux
 from tests.support.waiting import PATIENCE_S
 
@@ -51,15 +51,15 @@ def terminal(co_tui: CliCommand) -> Iterator[Terminal]:
     terminal.close()
 
 
+@only_in_a_long_run
 def test_a_first_day_with_co_tui(terminal: Terminal, co_tui: CliCommand) -> None:
     terminal.start_loaded()
     terminal.wait("Embedded model SmolLM2", "Write a message", "F1 Help")
     terminal.type(PARIS)
     terminal.press("Enter")
     terminal.wait(PARIS, "co-tui ", " of 8.2k", gone="Esc stop")
-    if LONG_RUN:
-        stop_a_long_answer(terminal)
-        clear_resume_and_search(terminal)
+    stop_a_long_answer(terminal)
+    clear_resume_and_search(terminal)
     terminal.leave()
     row = co_tui("sessions", "--json").objects[-1]
     assert row["title"].startswith("Is Paris a capital")

@@ -70,7 +70,7 @@ def test_at_a_terminal_the_key_is_not_echoed(co_tui: CliCommand, provider: Provi
     co_tui.environ["OPENAI_BASE_URL"] = provider.url
     models_answer(provider, 200)
     ours, theirs = pty.openpty()
-    process = co_tui.start("login", "openai", stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+    process = co_tui.fork((theirs, theirs, theirs), "login", "openai", terminal=True)
     os.close(theirs)
     shown = b""
     while b"not shown: " not in shown:

@@ -1,9 +1,12 @@
 """What a session taught goes to the board, by a command or by itself once the session is left."""
 
 import json
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 from co_tui.events import Message, SessionStart
 from co_tui.session.board import board_process
@@ -85,7 +88,10 @@ def test_a_server_does_not_choose_the_model_that_learns(served_here: Here, provi
     assert (done.code, done.out) == (0, "+ Tests run with uv.\n")
 
 
-def test_a_session_that_is_left_teaches_by_itself_and_no_one_waits(served_here: Here, provider: Provider) -> None:
+def test_a_session_that_is_left_teaches_by_itself_and_no_one_waits(
+    served_here: Here, provider: Provider, program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(program))
     provider.window = 32_000
     served_here.environ["CO_TUI_BOARD_UPDATES"] = "on"
     assert served_here("run", "-p", "We test with uv.").code == 0

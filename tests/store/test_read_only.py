@@ -5,7 +5,6 @@ import os
 import shutil
 import sqlite3
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,8 +15,20 @@ from co_tui.store.sqlite.reader import Reader
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.sqlite.writer import Writer
 from co_tui.store.store_errors import StoreError
+from tests.support.command import CliCommand, Result
+from tests.support.waiting import PATIENCE_S
 
-READ_ONLY = "mount --bind {0} {0} && mount -o remount,ro,bind {0} && exec {1} -m co_tui {2}"
+READ_ONLY = """
+import ctypes, subprocess, sys
+from co_tui.__main__ import main
+
+home, new_mounts = how["environ"]["CO_TUI_HOME"], 0x20000
+assert ctypes.CDLL(None).unshare(new_mounts) == 0
+for options in (["--make-rprivate", "/"], ["--bind", home, home], ["-o", "remount,ro,bind", home]):
+    subprocess.run(["mount", *options], check=True)
+sys.exit(main())
+"""
+"""`co-tui` where its home is on a disk that cannot be written."""
 
 
 @pytest.fixture
@@ -55,18 +66,18 @@ def _can_mount() -> bool:
 
 
 @pytest.mark.skipif(not _can_mount(), reason="needs a mount of its own")
-def test_commands_that_read_work_on_a_read_only_mount(database: Path, home: Path) -> None:
-    def command(arguments: str) -> "subprocess.CompletedProcess[str]":
-        script = READ_ONLY.format(home, sys.executable, arguments)
-        environ = {**os.environ, "CO_TUI_HOME": str(home)}
-        return subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, env=environ)
+def test_commands_that_read_work_on_a_read_only_mount(database: Path, home: Path, co_tui: CliCommand) -> None:
+    def command(*arguments: str) -> Result:
+        process = co_tui.start_loaded(*arguments, code=READ_ONLY)
+        out, err = process.communicate(PATIENCE_S)
+        return Result(process.wait(), out, err)
 
     listed = command("sessions")
-    assert (listed.returncode, listed.stderr) == (0, "") and "a-session" in listed.stdout
+    assert (listed.code, listed.err) == (0, "") and "a-session" in listed.out
     checked = command("doctor")
-    assert checked.returncode == 1 and "Read-only file system" in checked.stderr and str(home) in checked.stderr
-    written = command("config theme dark")
-    assert written.returncode == 2 and "Read-only file system" in written.stderr
+    assert checked.code == 1 and "Read-only file system" in checked.err and str(home) in checked.err
+    written = command("config", "theme", "dark")
+    assert written.code == 2 and "Read-only file system" in written.err
 
 
 def test_a_database_that_only_cannot_be_written_says_so(database: Path) -> None:

@@ -6,11 +6,13 @@ import gc
 import importlib
 import json
 import os
+import select
 import signal
 import socket
 import sys
 import termios
 import threading
+from contextlib import suppress
 from typing import Any, NoReturn
 
 from tests.support.patience import LIMITS, set_constants
@@ -81,45 +83,62 @@ LOADED = (
 
 
 def serve(requests: socket.socket) -> dict[str, Any]:
-    """Returns in each process that is asked for, with what it shall be; ends once no one can ask any more."""
+    """Returns in each process that is asked for, with what it shall be; ends once no one can ask any more.
+
+    A process in between that waits for each end would be a second copy of everything that is loaded.
+    """
+    reports: dict[int, int] = {}
+    ended, wake_up = socket.socketpair()
+    for end in (ended, wake_up):
+        end.setblocking(False)
+    signal.set_wakeup_fd(wake_up.fileno(), warn_on_full_buffer=False)
+    before = signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
+        readable, _, _ = select.select([requests, ended], [], [])
+        if ended in readable:
+            ended.recv(LARGEST_REQUEST)
+            _report_ends(reports)
+        if requests not in readable:
+            continue
         request, streams, *_ = socket.recv_fds(requests, LARGEST_REQUEST, 5)
         if not request:
             os._exit(0)
-        if os.fork() == 0:
-            requests.close()
-            return begin(json.loads(request), streams)
+        if (pid := os.fork()) == 0:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, before)
+            for each in (requests, ended, wake_up):
+                each.close()
+            for number in (*reports.values(), streams.pop()):
+                os.close(number)
+            _take(streams)
+            return json.loads(request)
+        reports[pid] = streams.pop()
+        _report(reports[pid], pid)
         for stream in streams:
             os.close(stream)
-        _reap()
 
 
-def begin(how: dict[str, Any], streams: list[int]) -> dict[str, Any]:
-    """Distinguishes a process from the one that waits for its end and reports it."""
-    reports = streams.pop()
-    pid = os.fork()
-    if pid:
-        _report_end(pid, reports)
-    os.close(reports)
+def _take(streams: list[int]) -> None:
+    """As standard input, output and so on."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    return how
 
 
-def _report_end(pid: int, reports: int) -> NoReturn:
-    os.write(reports, pid.to_bytes(NUMBER_BYTES, "big", signed=True))
-    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-    os.write(reports, code.to_bytes(NUMBER_BYTES, "big", signed=True))
-    os._exit(0)
+def _report_ends(reports: dict[int, int]) -> None:
+    """Of all processes that have ended since the last time."""
+    while reports:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if not pid:
+            return
+        if (to := reports.pop(pid, None)) is not None:
+            _report(to, os.waitstatus_to_exitcode(status))
+            os.close(to)
 
 
-def _reap() -> None:
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return
+def _report(to: int, number: int) -> None:
+    with suppress(BrokenPipeError):  # it was not waited for
+        os.write(to, number.to_bytes(NUMBER_BYTES, "big", signed=True))
 
 
 def become(how: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ TOGETHER = {
     "tests/agent/models/test_output_limits.py": "clients",
     "tests/agent/web/test_search.py": "clients",
     "tests/agent/models/test_switching.py": "clients",
+    "tests/seeds/test_copilot.py": "clients",
     "tests/ui/test_mcp.py": "servers",  # their library takes seconds, too
 }
 """Files whose tests run one after the other in one process; these begin first."""
