@@ -32,7 +32,7 @@ from co_tui.session.state import derive
 from co_tui.session.state.session_state import SessionState
 from tests.context.request.test_pipeline import LOADED
 from tests.support.governed import Governed
-from tests.support.long_run import drawn
+from tests.support.long_run import also_in_a_long_run, drawn
 
 WINDOW = 8_000
 PARTS = ("cart", "order", "stock", "tax", "user", "mail", "search", "report", "login", "refund", "basket", "voucher")
@@ -221,7 +221,7 @@ def continued(governed: Governed, policy: str) -> Governed:
     return other
 
 
-@pytest.mark.parametrize("policy", ["balanced", "copilot", "inkeep"])
+@pytest.mark.parametrize("policy", also_in_a_long_run(["balanced"], ["copilot", "inkeep"]))
 @settings(max_examples=drawn(2), deadline=None)
 @given(steps=st.integers(10, 40), lines=st.integers(4, 40), data=st.data())
 def test_another_process_continues_with_the_same_requests(

@@ -86,17 +86,17 @@ PASSING = {
 }
 
 
-@pytest.mark.parametrize("name", PASSING)
-async def test_passing_failures_are_retried_and_reported(name: str, session: Session, provider: Provider) -> None:
-    provider.script = [PASSING[name], Reply(text="All good now.")]
-    listener = session.events()
-    assert await session.submit("hi") is Outcome.DONE
-    told = facts(list(session.state.timeline), SessionError)
-    assert len(told) == 1 and told[0].retry_in_s is not None and "retrying" in told[0].outcome
-    assert session.state.transcript[-1].message["parts"][0]["content"].strip() == "All good now."
-    assert len(session.state.transcript) == 2
-    listener.put(None)
-    assert facts([event async for event in listener], StreamReset)
+async def test_passing_failures_are_retried_and_reported(session: Session, provider: Provider) -> None:
+    for turn, name in enumerate(PASSING, 1):
+        provider.script = [PASSING[name], Reply(text="All good now.")]
+        listener, before = session.events(), len(session.state.timeline)
+        assert await session.submit("hi") is Outcome.DONE, name
+        (told,) = facts(list(session.state.timeline)[before:], SessionError)
+        assert told.retry_in_s is not None and "retrying" in told.outcome, name
+        assert session.state.transcript[-1].message["parts"][0]["content"].strip() == "All good now."
+        assert len(session.state.transcript) == 2 * turn
+        listener.put(None)
+        assert facts([event async for event in listener], StreamReset), name
 
 
 CUT_OFF = {
@@ -320,16 +320,13 @@ FINAL = {
 }
 
 
-@pytest.mark.parametrize("kind", FINAL)
-async def test_final_failures_are_reported_once_and_never_show_a_key(
-    kind: str, session: Session, provider: Provider
-) -> None:
-    reply, word = FINAL[kind]
-    provider.script = [reply]
-    assert await session.submit("hi") is Outcome.FAILED
-    (told,) = facts(list(session.state.timeline), SessionError)
-    assert told.kind == kind and word in told.what and KEY not in told.what
-    assert len(provider.requests) == 1
+async def test_final_failures_are_reported_once_and_never_show_a_key(session: Session, provider: Provider) -> None:
+    for number, (kind, (reply, word)) in enumerate(FINAL.items(), 1):
+        provider.script, before = [reply], len(session.state.timeline)
+        assert await session.submit("hi") is Outcome.FAILED
+        (told,) = facts(list(session.state.timeline)[before:], SessionError)
+        assert told.kind == kind and word in told.what and KEY not in told.what
+        assert len(provider.requests) == number
     assert await session.submit("again") is Outcome.DONE
 
 
