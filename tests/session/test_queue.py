@@ -8,17 +8,19 @@ import pytest
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for
+from tests.support.long_run import also_in_a_long_run
 
 
 @pytest.mark.parametrize(
     ("chosen", "step", "order", "begun"),
-    [
-        (0, -1, ["one", "two", "three"], True),
-        (0, 1, ["two", "one", "three"], True),
-        (0, 1, ["two", "one", "three"], False),
-        (2, -1, ["one", "three", "two"], False),
-        (2, 1, ["one", "two", "three"], True),
-    ],
+    also_in_a_long_run(
+        [
+            (0, -1, ["one", "two", "three"], True),
+            (0, 1, ["two", "one", "three"], False),
+            (2, -1, ["one", "three", "two"], False),
+        ],
+        [(0, 1, ["two", "one", "three"], True), (2, 1, ["one", "two", "three"], True)],
+    ),
 )
 async def test_a_waiting_prompt_moves_by_one_place(
     home: Path, chosen: int, step: int, order: list[str], begun: bool

@@ -3,8 +3,11 @@
 Importing what they import takes fifteen seconds, finding them some more; each process began with that before.
 """
 
+import gc
+import importlib
 import inspect
 import os
+import sys
 from typing import Any
 from unittest import mock
 
@@ -15,6 +18,8 @@ from _pytest.config import _prepareconfig
 from _pytest.main import wrap_session
 
 _collected: pytest.Session | None = None
+_LIBRARIES = ("openai", "anthropic", "google")
+"""Loaded when a model is opened, which takes each process seconds: here once for all, if a test speaks to providers."""
 
 
 def collect(folder: str, *arguments: str) -> None:
@@ -31,6 +36,11 @@ def collect(folder: str, *arguments: str) -> None:
         config._do_configure()
         config.hook.pytest_sessionstart(session=session)
         config.hook.pytest_collection(session=session)
+        if "tests.support.wires" in sys.modules:
+            for name in _LIBRARIES:
+                importlib.import_module(f"pydantic_ai.models.{name}")
+            gc.collect()
+            gc.freeze()
         _collected = None if session.testsfailed else session
     except (pytest.UsageError, session.Failed, session.Interrupted):
         pass

@@ -77,7 +77,7 @@ def called(name: str, arguments: dict) -> dict:
                 print("called", file=open(f"{sys.argv[2]}.called", "w"), flush=True)
             time.sleep(600)
         case "long":
-            return text("a" * 2_000_000 if ODD != "flood" else "a" * 50_000_000)
+            return text("a" * 2_000_000 if ODD != "flood" else "a" * 9_000_000)
         case "picture":
             return {"content": [{"type": "text", "text": "see"}, image(BROKEN_PNG)]}
         case "pictures":

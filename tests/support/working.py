@@ -17,6 +17,8 @@ from tests.support.environments import ScriptedModel, environment_for
 
 Call = tuple[str, dict[str, Any]]
 WINDOW = 60_000
+_of_git: dict[str, bytes | None] = {}
+"""The files and folders that git makes of the small project."""
 
 
 class Working(ScriptedModel):
@@ -57,12 +59,22 @@ class Working(ScriptedModel):
 
 
 def repository(place: Path) -> Path:
-    """A small project with a test that fails."""
+    """A small project with a test that fails. What git makes of it is made once a process, and copied."""
     place.mkdir()
     (place / "login.py").write_text("def greeting():\n    return 'helo'\n")
     (place / "check.py").write_text("import login\nassert login.greeting() == 'hello', login.greeting()\nprint('ok')\n")
-    for arguments in (["init", "-q", "-b", "main"], ["add", "."]):
-        subprocess.run(["git", *arguments], cwd=place, check=True)
+    if not _of_git:
+        for arguments in (["init", "-q", "-b", "main"], ["add", "."]):
+            subprocess.run(["git", *arguments], cwd=place, check=True)
+        made = sorted(each for each in (place / ".git").rglob("*") if each.suffix != ".sample")
+        _of_git.update({str(each.relative_to(place)): each.read_bytes() if each.is_file() else None for each in made})
+    else:
+        (place / ".git").mkdir()
+        for name, content in _of_git.items():
+            if content is None:
+                (place / name).mkdir()
+            else:
+                (place / name).write_bytes(content)
     return place
 
 

@@ -14,6 +14,7 @@ from co_tui.context.journal.outcomes import Ending
 from co_tui.context.memory import unwrap
 from co_tui.context.memory.names import names_in
 from tests.support.journal_talks import answer, called, prompt, ran, task_for
+from tests.support.long_run import also_in_a_long_run
 
 MODULE = "\n".join(("import os", "class PriceTable:", *(f"    def price_{n}(self): ..." for n in range(20))))
 NOISE = "\n".join(f"noise word {n} again" for n in range(40))
@@ -191,11 +192,10 @@ def test_names_after_a_backslash_are_whole() -> None:
 
 @pytest.mark.parametrize(
     ("focus", "line"),
-    [
-        ("数据库", "数据库连接失败了，需要检查"),
-        ("the UI", "then the UI is all green"),
-        ("Größe", "nur die größe ist falsch"),
-    ],
+    also_in_a_long_run(
+        [("数据库", "数据库连接失败了，需要检查")],
+        [("the UI", "then the UI is all green"), ("Größe", "nur die größe ist falsch")],
+    ),
 )
 def test_a_focus_is_found_in_other_writings_and_short_words(focus: str, line: str) -> None:
     noise = [each for n in range(30) for each in ran(f"make part_{n}", f"row_{n} of it\n{NOISE}")]

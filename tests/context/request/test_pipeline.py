@@ -32,7 +32,7 @@ from co_tui.sendable_reply import sendable
 from co_tui.settings import Settings, load
 from tests.support.governed import Governed
 from tests.support.histories import histories, paired_histories, pins_on
-from tests.support.long_run import drawn
+from tests.support.long_run import also_in_a_long_run, drawn
 
 PEERS = ("claude-code", "cline", "codex", "gemini-cli", "letta", "opencode", "openhands")
 POLICIES = ("balanced", "off", "co-cli", "inkeep", "copilot", "cowagent", *PEERS)
@@ -244,7 +244,7 @@ def made_up(messages) -> int:
     return sum(isinstance(part, ToolReturnPart) and part.content == INTERRUPTED for part in parts)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=drawn(10), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     paired_histories | histories.map(repair).filter(bool),
     st.sampled_from(POLICIES),
@@ -328,7 +328,7 @@ def test_a_compaction_that_frees_too_little_is_not_tried_again_and_again() -> No
     assert all(governor.prepare(history).compaction is None for _ in range(3))
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", also_in_a_long_run(POLICIES[:4], POLICIES[4:]))
 def test_replaying_the_same_history_gives_the_same_request(name: str) -> None:
     history = asked(talk(25, "some output " * 50))
     one, two = (prepared(name, history, window=6_000) for _ in range(2))

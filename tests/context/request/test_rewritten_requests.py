@@ -32,7 +32,7 @@ from co_tui.session.state import derive
 from co_tui.session.state.session_state import SessionState
 from tests.context.request.test_pipeline import LOADED
 from tests.support.governed import Governed
-from tests.support.long_run import drawn
+from tests.support.long_run import also_in_a_long_run, drawn
 
 WINDOW = 8_000
 PARTS = ("cart", "order", "stock", "tax", "user", "mail", "search", "report", "login", "refund", "basket", "voucher")
@@ -94,7 +94,7 @@ def balanced(**changes: object) -> Governed:
 
 def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay() -> None:
     governed = balanced(recollection_share=0.08)
-    requests = requests_of(governed, work(60, lines=8))
+    requests = requests_of(governed, work(40, lines=8))
     notes = [note_of(request) for request in requests]
     assert sum(bool(note) for note in notes) > 10 and len(set(filter(None, notes))) > 2
     facts = [e.fact for e in governed.engine.history.state.timeline if isinstance(e.fact, Recollection)]
@@ -126,7 +126,7 @@ def marked_work(steps: int) -> list[ModelMessage]:
 
 def test_a_marked_line_is_known_to_be_in_the_request_already() -> None:
     notes = set()
-    for request in requests_of(balanced(recollection_share=0.08), marked_work(60)):
+    for request in requests_of(balanced(recollection_share=0.08), marked_work(40)):
         shown = [line for text in replacement_texts(request) for line in marked_in(text)]
         assert len(shown) == len(set(shown))
         if note := note_of(request):
@@ -140,7 +140,7 @@ def marked_in(text: str) -> list[str]:
 
 
 def test_without_a_share_for_it_nothing_comes_back() -> None:
-    assert not any(map(note_of, requests_of(balanced(recollection_share=0.0), work(60))))
+    assert not any(map(note_of, requests_of(balanced(recollection_share=0.0), work(40))))
 
 
 def holds_summary(message: ModelMessage) -> bool:
@@ -221,7 +221,7 @@ def continued(governed: Governed, policy: str) -> Governed:
     return other
 
 
-@pytest.mark.parametrize("policy", ["balanced", "copilot", "inkeep"])
+@pytest.mark.parametrize("policy", also_in_a_long_run(["balanced"], ["copilot", "inkeep"]))
 @settings(max_examples=drawn(2), deadline=None)
 @given(steps=st.integers(10, 40), lines=st.integers(4, 40), data=st.data())
 def test_another_process_continues_with_the_same_requests(
@@ -281,7 +281,7 @@ def as_text(request: Sequence[ModelMessage]) -> list[str]:
 
 def test_a_cleared_context_brings_nothing_back() -> None:
     governed = balanced(recollection_share=0.08)
-    requests = requests_of(governed, work(60, lines=8))
+    requests = requests_of(governed, work(40, lines=8))
     assert any(map(note_of, requests))
     engine = governed.engine
     governed._loop.run_until_complete(engine.clear())

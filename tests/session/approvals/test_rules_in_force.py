@@ -13,7 +13,6 @@ from co_tui.settings.permission_rules import RuleInForce, read_permissions
 from tests.session.tools.test_agent_files import REVIEWER, Model, project
 from tests.support.approving import YES, Person, left, log_of
 from tests.support.environments import facts
-from tests.support.long_run import also_in_a_long_run
 from tests.support.working import Call, Working, working_in
 
 
@@ -70,30 +69,24 @@ async def test_an_allowed_path_outside_of_the_folder_is_read(folder: Path, home:
     assert "alpha" in ran
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    also_in_a_long_run(
-        [
-            ("read_file", {"path": "~/notes/out"}),
-            ("read_file", {"path": "~/notes/../secret"}),
-            ("search_files", {"pattern": "secret", "path": "~/notes"}),
-            ("run_command", {"command": "cat ~/notes/out"}),
-            ("edit_file", {"path": "~/notes/a.md", "old_text": "alpha", "new_text": "secret"}),
-        ],
-        [
-            ("read_file", {"path": "~/notes/away/secret"}),
-            ("read_file", {"path": "~/secret"}),
-            ("list_directory", {"path": "~/notes/away"}),
-            ("search_files", {"pattern": "secret", "path": "~"}),
-            ("find_files", {"pattern": "*", "path": "~/notes/away"}),
-        ],
-    ),
-)
-async def test_nothing_else_outside_is_read_and_nothing_is_changed(
-    folder: Path, home: Path, notes: Path, tool: str, arguments: dict[str, str]
-) -> None:
-    (got,) = await work(folder, home, (tool, arguments), permissions=rules(allow=["Read(~/notes/**)"]))
-    assert "alpha secret" not in got and not any(line.endswith("/secret") for line in got.splitlines())
+OUTSIDE = [
+    ("read_file", {"path": "~/notes/out"}),
+    ("read_file", {"path": "~/notes/../secret"}),
+    ("read_file", {"path": "~/notes/away/secret"}),
+    ("read_file", {"path": "~/secret"}),
+    ("list_directory", {"path": "~/notes/away"}),
+    ("search_files", {"pattern": "secret", "path": "~/notes"}),
+    ("search_files", {"pattern": "secret", "path": "~"}),
+    ("find_files", {"pattern": "*", "path": "~/notes/away"}),
+    ("run_command", {"command": "cat ~/notes/out"}),
+    ("edit_file", {"path": "~/notes/a.md", "old_text": "alpha", "new_text": "secret"}),
+]
+
+
+async def test_nothing_else_outside_is_read_and_nothing_is_changed(folder: Path, home: Path, notes: Path) -> None:
+    returned = await work(folder, home, *OUTSIDE, permissions=rules(allow=["Read(~/notes/**)"]))
+    for call, got in zip(OUTSIDE, returned, strict=True):
+        assert "alpha secret" not in got and not any(line.endswith("/secret") for line in got.splitlines()), call
     assert (notes / "a.md").read_text() == "alpha\n"
 
 

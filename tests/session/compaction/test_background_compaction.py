@@ -14,6 +14,7 @@ from co_tui.events import (
     MemoryWritten,
 )
 from co_tui.session.compaction.compactor import CompactionRefused
+from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.hook_entries import HookEntry
 from tests.support.compacting import (
@@ -30,11 +31,19 @@ from tests.support.waiting import HANGING_S, next_fact
 pytestmark = pytest.mark.usefixtures("long_answers")
 
 
+async def begun(session: Session) -> None:
+    """Talk until a compaction runs in the background, under a window of 3,000 tokens."""
+    await fill(session, 4, words=120)
+    while session.state.compacting is None:
+        await talk(session, 1, words=120)
+
+
 async def test_it_runs_during_the_turn_and_no_one_waits(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     provider.summary = Reply(text=GOOD.text, wait_s=0.15)
     async with talking(home, provider) as session:
-        await talk(session, 9, words=120)
+        await fill(session, 5, words=120)
+        await talk(session, 4, words=120)
         done = [each for each in compactions(session.state) if each.success]
         assert done and all(each.trigger == "background" for each in done)
         starts = facts(list(session.state.timeline), CompactionStart)
@@ -48,8 +57,7 @@ async def test_what_was_said_meanwhile_follows_word_for_word(home: Path, provide
     async with talking(home, provider, buffer_exhaustion_threshold=1.0, truncation="off") as session:
         written = threading.Event()
         provider.summary = Reply(text=GOOD.text, until=written)
-        while session.state.compacting is None:
-            await talk(session, 1, words=120)
+        await begun(session)
         provider.default = Reply(text="short", prompt_tokens=2_600, completion_tokens=2)
         await session.submit("said while it was being summarised")
         written.set()
@@ -58,14 +66,40 @@ async def test_what_was_said_meanwhile_follows_word_for_word(home: Path, provide
         assert texts(session.state)[-2:] == ["said while it was being summarised", "short "]
 
 
+async def test_between_two_turns_it_is_applied_as_soon_as_it_is_written(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    written = threading.Event()
+    provider.summary = Reply(text=GOOD.text, until=written)
+    async with talking(home, provider) as session:
+        await begun(session)
+        before = len(session.state.history)
+        written.set()
+        await session._compactor.finish()
+        (done,) = compactions(session.state)
+        assert done.success and done.trigger == "background", "without another turn, and no one waits for it"
+        assert len(session.state.history) < before and "summarised" in texts(session.state)[0]
+
+
+async def test_the_window_of_messages_slides_before_a_request_and_not_after_a_turn(
+    home: Path, provider: Provider
+) -> None:
+    settings = {"compaction": "window", "summary_form": "marker", "max_history_messages": 9}
+    async with talking(home, provider, **settings) as session:
+        await fill(session, 5)
+        await session.settle(5)
+        assert len(session.state.history) == 10 and not session.state.timeline[-1].type.startswith("session.compaction")
+        await talk(session, 1)
+        (done,) = compactions(session.state)
+        assert done.success and done.trigger == "window" and len(session.state.history) < 12
+
+
 @only_in_a_long_run
 async def test_one_that_is_just_being_applied_still_counts_as_under_way(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     async with talking(home, provider, daily_memory="compactions") as session:
         written = threading.Event()
         provider.summary = Reply(text=GOOD.text, until=written)
-        while session.state.compacting is None:
-            await talk(session, 1, words=120)
+        await begun(session)
         listener = session.events()
         written.set()
         await next_fact(listener, MemoryWritten)  # the first step of applying it
@@ -83,8 +117,7 @@ async def test_at_the_second_mark_the_request_waits_for_what_runs_in_the_backgro
     written = threading.Event()
     provider.summary = Reply(text=GOOD.text, until=written)
     async with talking(home, provider) as session:
-        while session.state.compacting is None:
-            await talk(session, 1, words=120)
+        await begun(session)
         listener = session.events()
         turn = asyncio.create_task(session.submit("a long one " + "more words " * 250))
         await next_fact(listener, CompactionWait)
@@ -101,8 +134,7 @@ async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, pr
     for change in ("clear", "model", "rewind"):
         provider.summary = Reply(text=GOOD.text, wait_s=HANGING_S)
         async with talking(home / change, provider, buffer_exhaustion_threshold=1.0) as session:
-            while session.state.compacting is None:
-                await talk(session, 1, words=120)
+            await begun(session)
             if change == "clear":
                 await session.edits.clear()
                 assert not session.state.history

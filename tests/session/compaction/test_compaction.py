@@ -152,12 +152,12 @@ async def test_a_summary_is_updated_not_summarised_again_and_rules_survive(home:
 @pytest.mark.parametrize(
     ("reply", "why"),
     also_in_a_long_run([
-        (Reply(text=""), "empty"),
         (Reply(text="Penguins live happily among glaciers while dancing waltzes underneath purple moonlight together; "
                "elephants juggle bananas, violins, teapots, umbrellas."), "something else"),
         (Reply(status=400, body='{"error": {"message": "bad request"}}'), "rejected"),
         (Reply(text="", tool=("shell", '{"command": "rm"}')), ""),
     ], [
+        (Reply(text=""), "empty"),
         (Reply(text="the same thing again " * 80), "repeats one phrase"),
         (Reply(text=" ".join(f"src/m{n * 7919 % 9973:x}.py no {n * 31 % 997}" for n in range(900))), "no smaller"),
         (Reply(garbage=True), "unreadable reply"),

@@ -12,7 +12,7 @@ from co_tui.context.measure.count import Window
 from co_tui.session.history.learned_limits import LIMITS_FILE, MOST_MODELS, REFUSED_FOR_S, REPLY_CHARS, Learned, Limits
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
-from tests.support.long_run import only_in_a_long_run
+from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import LONG, MODEL, fill, served_environment, talk, talking
 
@@ -189,7 +189,10 @@ async def test_a_size_refused_without_a_number_is_not_sent_again(home: Path, pro
     assert 1 <= refused_first <= 4 and provider.refused <= refused_first + 1, (refused, sent_first)
 
 
-@pytest.mark.parametrize("message", ["prompt exceeds the context window", "prompt is too long: at most 900 tokens"])
+@pytest.mark.parametrize(
+    "message",
+    also_in_a_long_run(["prompt exceeds the context window"], ["prompt is too long: at most 900 tokens"]),
+)
 async def test_a_refused_summary_request_is_shortened_or_given_up(home: Path, provider: Provider, message: str) -> None:
     provider.default, provider.window = LONG, 32_000
     async with talking(home, provider, backoff_s=0.0) as session:

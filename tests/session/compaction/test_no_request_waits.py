@@ -9,8 +9,9 @@ import pytest
 from co_tui.events import CompactionStart
 from tests.session.compaction.test_policies import under
 from tests.session.compaction.test_work_journal import STORY, TOLD, balanced, work
-from tests.support.compacting import BLOCKS_EARLY, successes
+from tests.support.compacting import BLOCKS_EARLY
 from tests.support.environments import facts
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.talks import MODEL, compactions, talking
 from tests.support.waiting import until
@@ -26,7 +27,7 @@ def held() -> Reply:
 async def late(session: Any, provider: Provider) -> None:
     """A model's summary that the model asked for is under way, and the next request is too long to wait for it."""
     while session.state.usage is None or session.state.usage.share < 0.75:
-        await work(session, provider, 1)
+        await work(session, provider, 1, lines=50)
     provider.summary = held()
     session._compactor.request("the invoices")
     provider.script = [Reply(text="Yes.", prompt_tokens=-1)]
@@ -42,13 +43,7 @@ async def test_what_the_model_asked_to_keep_is_kept_by_the_one_written_at_once(h
         (discarded, done) = compactions(session.state)
         assert discarded.cancelled and discarded.error == "discarded: the request could not wait for it"
         assert done.success and done.summarised_by == "offline" and done.focus == "the invoices"
-
-
-async def test_one_that_came_too_late_suppresses_no_later_one(home: Path, provider: Provider) -> None:
-    provider.window = 100_000
-    async with talking(home, provider, **balanced()) as session:
-        await late(session, provider)
-        assert len(successes(session)) == 1 and not session.history.governor.suppressed_lengths
+        assert not session.history.governor.suppressed_lengths, "one that came too late suppresses no later one"
 
 
 async def test_a_policy_without_an_offline_summary_still_asks_the_model(
@@ -58,24 +53,25 @@ async def test_a_policy_without_an_offline_summary_still_asks_the_model(
     async with talking(home, provider, **balanced(summary_fallback="marker", **BLOCKS_EARLY)) as session:
         monkeypatch.setattr(session._compactor, "after_turn", nothing)
         while not compactions(session.state) and session.state.turn < 20:
-            await work(session, provider, 1)
+            await work(session, provider, 1, lines=50)
         while not provider.summary_requests and session.state.turn < 60:
-            await work(session, provider, 1)
+            await work(session, provider, 1, lines=50)
         done = compactions(session.state)[-1]
         assert done.success and done.summarised_by == MODEL and done.summary.startswith(TOLD)
         assert facts(list(session.state.timeline), CompactionStart)[-1].blocks
 
 
-async def test_after_a_turn_no_request_waits_so_that_the_model_is_asked(home: Path, provider: Provider) -> None:
+@pytest.mark.parametrize("policy", also_in_a_long_run(["balanced"], ["copilot"]))
+async def test_after_a_turn_no_request_waits_so_that_the_model_is_asked(
+    home: Path, provider: Provider, policy: str
+) -> None:
     provider.window, provider.summary = 100_000, STORY
-    for policy in ("copilot", "balanced"):
-        changes: dict[str, Any] = {"context_window": 8_000, "daily_memory": "off", **BLOCKS_EARLY}
-        async with talking(home / policy, provider, **under(policy, **changes)) as session:
-            while not provider.summary_requests and session.state.turn < 60:
-                await work(session, provider, 1)
-            done = compactions(session.state)[-1]
-            assert done.success and done.summarised_by == MODEL, policy
-        provider.summary_requests.clear()
+    changes: dict[str, Any] = {"context_window": 8_000, "daily_memory": "off", **BLOCKS_EARLY}
+    async with talking(home, provider, **under(policy, **changes)) as session:
+        while not provider.summary_requests and session.state.turn < 60:
+            await work(session, provider, 1, lines=50)
+        done = compactions(session.state)[-1]
+        assert done.success and done.summarised_by == MODEL
 
 
 async def nothing(_: Any) -> None:

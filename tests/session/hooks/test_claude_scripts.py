@@ -324,7 +324,9 @@ async def test_at_the_end_of_a_turn_stop_is_stop_and_the_reason_is_shown(folder:
     assert len(model.requests) == 1 and facts(log, HookRun)[0].sentence() == "stop hook: enough"
 
 
-@pytest.mark.parametrize("person", [Unattended(yes=True), Unattended(read_only=True), Unattended()])
+@pytest.mark.parametrize(
+    "person", also_in_a_long_run([Unattended(yes=True)], [Unattended(read_only=True), Unattended()])
+)
 async def test_no_notification_where_no_one_is_asked(folder: Path, home: Path, person: Unattended) -> None:
     model = Working(("run_command", {"command": "touch made"}), ("ask_user_question", {"questions": [WHY]}))
     log, _ = await worked(folder, home, model, person, hooks={"notification": hook(folder, "")})

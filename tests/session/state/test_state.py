@@ -207,7 +207,7 @@ def test_growing_is_immutable(steps) -> None:
         assert all(list(grown) == expected for grown, expected in versions)
 
 
-@settings(max_examples=drawn(2))
+@settings(max_examples=drawn(1))
 @given(st.data())
 @pytest.mark.parametrize("kind", get_args(Fact), ids=lambda kind: kind.__name__)
 def test_every_fact_has_its_case_in_derive(kind: type[Any], data: st.DataObject) -> None:

@@ -94,8 +94,14 @@ async def test_an_odd_value_in_a_reply_costs_that_value(name: str, left: tuple[E
 @pytest.mark.parametrize(
     "change",
     also_in_a_long_run(
-        [lambda payload: "[" * 50_000, lambda payload: "5", put("turn", value=10**30), put("message", value=7)],
-        [lambda payload: "{damaged", lambda payload: '{"turn": ' + "9" * 5_000 + "}", lambda payload: {}],
+        [lambda payload: "[" * 50_000, put("message", value=7)],
+        [
+            lambda payload: "5",
+            put("turn", value=10**30),
+            lambda payload: "{damaged",
+            lambda payload: '{"turn": ' + "9" * 5_000 + "}",
+            lambda payload: {},
+        ],
     ),
 )
 async def test_a_damaged_message_costs_that_message(change: Edit, left: tuple[Environment, str]) -> None:

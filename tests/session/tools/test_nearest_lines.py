@@ -70,7 +70,7 @@ WANTED = ["    self.assertEqual(results[7], expect[7])", "pass\n\tpass\npast", "
 
 @pytest.mark.parametrize(
     ("text", "wanted"),
-    [*(product(LARGE, WANTED) if LONG_RUN else zip(LARGE, WANTED, strict=True))],
+    [*product(LARGE, WANTED)] if LONG_RUN else [*zip(LARGE, WANTED, strict=True)][1::2],
     ids=lambda value: f"{len(value)} characters",
 )
 def test_of_a_large_file_little_is_shown(text: str, wanted: str) -> None:

@@ -183,7 +183,9 @@ CREATED = {
 """Commands by what they create; those of one group run as one."""
 
 
-@pytest.mark.parametrize("group", CREATED)
+@pytest.mark.parametrize(
+    "group", also_in_a_long_run(["settings and repositories", "a worktree"], ["copies", "another repository"])
+)
 async def test_what_a_command_creates_is_moved_away(folder: Path, home: Path, group: str) -> None:
     git(folder, "config", "core.hooksPath", ".hooks")
     created = CREATED[group]
@@ -307,7 +309,7 @@ async def test_what_runs_on_is_watched(folder: Path, home: Path, left_by: str) -
     assert not (folder / ".mcp.json").exists() and not (folder / ".claude").exists()
 
 
-@pytest.mark.parametrize("tool", also_in_a_long_run(["run_command", "start_command"], ["a process left running"]))
+@pytest.mark.parametrize("tool", also_in_a_long_run(["start_command"], ["run_command", "a process left running"]))
 async def test_outside_processes_are_hidden_and_background_commands_are_stopped(
     folder: Path, home: Path, tool: str
 ) -> None:

@@ -93,7 +93,7 @@ async def test_results_and_files_are_bounded_and_what_is_left_out_is_said(
 async def test_a_bad_expression_is_a_sentence_and_nothing_stops_meanwhile(
     folder: Path, monkeypatch: pytest.MonkeyPatch, pattern: str, words: str
 ) -> None:
-    monkeypatch.setattr(text_search, "SLOW_MATCH_S", 0.2)
+    monkeypatch.setattr(text_search, "SLOW_MATCH_S", 0.05)
     (folder / "hard.txt").write_text("a" * 60)
     ticks = 0
 

@@ -123,37 +123,34 @@ async def test_a_free_line_is_run_from_the_words_that_were_judged(folder: Path, 
     await left(environment, session)
 
 
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    also_in_a_long_run(
-        [
-            (("read_file", {"path": "link"}), "outside"),
-            (("write_file", {"path": "../outside.txt", "content": "x"}), "outside"),
-            (("edit_file", {"path": "link", "old_text": "secret", "new_text": "x"}), "outside"),
-            (("create_directory", {"path": "../more"}), "outside"),
-            (("write_file", {"path": ".git/hooks/pre-commit", "content": "x"}), "protected"),
-            (("edit_file", {"path": "nothing.py", "old_text": "a", "new_text": "b"}), "not found"),
-        ],
-        [
-            (("read_file", {"path": "../outside.txt"}), "outside"),
-            (("write_file", {"path": "link", "content": "x"}), "outside"),
-            (("write_file", {"path": "/etc/nothing", "content": "x"}), "outside"),
-            (("write_file", {"path": ".env", "content": "x"}), "protected"),
-            (("edit_file", {"path": "login.py", "old_text": "not there", "new_text": "x"}), "not found"),
-        ],
-    ),
-)
+REFUSED = [
+    (("read_file", {"path": "link"}), "outside"),
+    (("read_file", {"path": "../outside.txt"}), "outside"),
+    (("write_file", {"path": "../outside.txt", "content": "x"}), "outside"),
+    (("write_file", {"path": "link", "content": "x"}), "outside"),
+    (("write_file", {"path": "/etc/nothing", "content": "x"}), "outside"),
+    (("edit_file", {"path": "link", "old_text": "secret", "new_text": "x"}), "outside"),
+    (("create_directory", {"path": "../more"}), "outside"),
+    (("write_file", {"path": ".git/hooks/pre-commit", "content": "x"}), "protected"),
+    (("write_file", {"path": ".env", "content": "x"}), "protected"),
+    (("edit_file", {"path": "nothing.py", "old_text": "a", "new_text": "b"}), "not found"),
+    (("edit_file", {"path": "login.py", "old_text": "not there", "new_text": "x"}), "not found"),
+]
+
+
 async def test_what_cannot_work_is_refused_by_a_sentence_and_no_one_is_asked(
-    folder: Path, home: Path, tmp_path: Path, call, sentence: str
+    folder: Path, home: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("secret")
     (folder / "link").symlink_to(outside)
-    environment = working_in(folder, home, model := Working(call), person := Person())
+    environment = working_in(folder, home, model := Working(*(call for call, _ in REFUSED)), person := Person())
     session = await Session.start(environment, "scripted")
     assert await session.submit("go") is Outcome.DONE
-    assert sentence in model.returned[-1].lower() and "secret" not in model.returned[-1].replace("secrets", "")
+    for (call, sentence), returned in zip(REFUSED, model.returned, strict=True):
+        assert sentence in returned.lower() and "secret" not in returned.replace("secrets", ""), call
     assert person.asked == [] and outside.read_text() == "secret"
+    assert not (folder / ".env").exists() and not (folder / "../more").exists()
     await left(environment, session)
 
 

@@ -86,17 +86,17 @@ PASSING = {
 }
 
 
-@pytest.mark.parametrize("name", PASSING)
-async def test_passing_failures_are_retried_and_reported(name: str, session: Session, provider: Provider) -> None:
-    provider.script = [PASSING[name], Reply(text="All good now.")]
-    listener = session.events()
-    assert await session.submit("hi") is Outcome.DONE
-    told = facts(list(session.state.timeline), SessionError)
-    assert len(told) == 1 and told[0].retry_in_s is not None and "retrying" in told[0].outcome
-    assert session.state.transcript[-1].message["parts"][0]["content"].strip() == "All good now."
-    assert len(session.state.transcript) == 2
-    listener.put(None)
-    assert facts([event async for event in listener], StreamReset)
+async def test_passing_failures_are_retried_and_reported(session: Session, provider: Provider) -> None:
+    for turn, name in enumerate(PASSING, 1):
+        provider.script = [PASSING[name], Reply(text="All good now.")]
+        listener, before = session.events(), len(session.state.timeline)
+        assert await session.submit("hi") is Outcome.DONE, name
+        (told,) = facts(list(session.state.timeline)[before:], SessionError)
+        assert told.retry_in_s is not None and "retrying" in told.outcome, name
+        assert session.state.transcript[-1].message["parts"][0]["content"].strip() == "All good now."
+        assert len(session.state.transcript) == 2 * turn
+        listener.put(None)
+        assert facts([event async for event in listener], StreamReset), name
 
 
 CUT_OFF = {
@@ -116,18 +116,19 @@ CUT_OFF = {
 SUITE_CUTS = ("half a line", "an error as Anthropic tells it", "an error that is no object", "a call without an end")
 
 
-@pytest.mark.parametrize("name", CUT_OFF if LONG_RUN else SUITE_CUTS)
 async def test_a_reply_that_breaks_off_is_asked_for_again_and_kept_as_interrupted(
-    name: str, poked: Session, provider: Provider
+    poked: Session, provider: Provider
 ) -> None:
-    provider.script = [Reply(raw=(CUT_OFF[name],))] * 3
-    assert await poked.submit("hi") is Outcome.FAILED
-    told = facts(list(poked.state.timeline), SessionError)
-    assert [each.retry_in_s is None for each in told] == [False, False, True]
-    assert told[0].partial == "Hello there." and told[-1].what.startswith("openai-chat:scripted")
-    last = poked.state.transcript[-1]
-    assert last.interrupted and [part["content"] for part in last.message["parts"]] == ["Hello there."]
-    assert POKES == []
+    for name in CUT_OFF if LONG_RUN else SUITE_CUTS:
+        provider.script = [Reply(raw=(CUT_OFF[name],))] * 3
+        before = len(poked.state.timeline)
+        assert await poked.submit("hi") is Outcome.FAILED, name
+        told = facts(list(poked.state.timeline)[before:], SessionError)
+        assert [each.retry_in_s is None for each in told] == [False, False, True], name
+        assert told[0].partial == "Hello there." and told[-1].what.startswith("openai-chat:scripted")
+        last = poked.state.transcript[-1]
+        assert last.interrupted and [part["content"] for part in last.message["parts"]] == ["Hello there."]
+        assert POKES == []
     assert await poked.submit("again") is Outcome.DONE
 
 
@@ -155,19 +156,21 @@ async def test_a_call_with_half_a_character_does_no_harm(
     "".join(str(entry.message) for entry in poked.state.transcript).encode()
 
 
-@pytest.mark.parametrize(
-    "returned",
-    also_in_a_long_run([{"name": "\ud800"}, object(), float("nan")], ["a\udcffb", {1, 2}, b"\xff", 10**400]),
-)
-async def test_a_tool_may_return_anything(returned: Any, poked: Session, provider: Provider) -> None:
+async def test_a_tool_may_return_anything(poked: Session, provider: Provider) -> None:
+    anything = also_in_a_long_run([{"name": "\ud800"}, object(), float("nan")], ["a\udcffb", {1, 2}, b"\xff", 10**400])
+    left = list(anything)
+
     def odd() -> Any:
-        return returned
+        return left.pop(0)
 
     poked._environment.toolsets = [FunctionToolset([odd])]
-    provider.script = [Reply(text="Let me see.", tool=("odd", "{}"))]
-    assert await poked.submit("hi") is Outcome.DONE
+    for number, returned in enumerate(anything):
+        provider.script = [Reply(text="Let me see.", tool=("odd", "{}"))]
+        assert await poked.submit("hi") is Outcome.DONE, returned
+        assert [part["part_kind"] for part in poked.state.transcript[4 * number + 2].message["parts"]] == [
+            "tool-return"
+        ]
     assert await poked.submit("again") is Outcome.DONE
-    assert [part["part_kind"] for part in poked.state.transcript[2].message["parts"]] == ["tool-return"]
 
 
 async def test_a_reply_without_end_is_stopped_and_what_came_is_kept(
@@ -235,16 +238,15 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("name", ODD if LONG_RUN else ("content", "nested", "nothing", "no text"))
-async def test_an_odd_reply_is_reported_with_what_is_odd_about_it(
-    name: str, session: Session, provider: Provider
-) -> None:
-    body, word = ODD[name]
-    provider.default = Reply(raw=(body,))
-    assert await session.submit("hi") is Outcome.FAILED
-    told = facts(list(session.state.timeline), SessionError)
-    assert {each.kind for each in told} == {"malformed"} and len(told) == 3
-    assert word in told[-1].what and "openai-chat:scripted" in told[-1].what
+async def test_an_odd_reply_is_reported_with_what_is_odd_about_it(session: Session, provider: Provider) -> None:
+    for name in ODD if LONG_RUN else ("content", "nested", "nothing", "no text"):
+        body, word = ODD[name]
+        provider.default = Reply(raw=(body,))
+        before = len(session.state.timeline)
+        assert await session.submit("hi") is Outcome.FAILED, name
+        told = facts(list(session.state.timeline)[before:], SessionError)
+        assert {each.kind for each in told} == {"malformed"} and len(told) == 3, name
+        assert word in told[-1].what and "openai-chat:scripted" in told[-1].what
     provider.default = Reply()
     assert await session.submit("again") is Outcome.DONE
 
@@ -318,16 +320,13 @@ FINAL = {
 }
 
 
-@pytest.mark.parametrize("kind", FINAL)
-async def test_final_failures_are_reported_once_and_never_show_a_key(
-    kind: str, session: Session, provider: Provider
-) -> None:
-    reply, word = FINAL[kind]
-    provider.script = [reply]
-    assert await session.submit("hi") is Outcome.FAILED
-    (told,) = facts(list(session.state.timeline), SessionError)
-    assert told.kind == kind and word in told.what and KEY not in told.what
-    assert len(provider.requests) == 1
+async def test_final_failures_are_reported_once_and_never_show_a_key(session: Session, provider: Provider) -> None:
+    for number, (kind, (reply, word)) in enumerate(FINAL.items(), 1):
+        provider.script, before = [reply], len(session.state.timeline)
+        assert await session.submit("hi") is Outcome.FAILED
+        (told,) = facts(list(session.state.timeline)[before:], SessionError)
+        assert told.kind == kind and word in told.what and KEY not in told.what
+        assert len(provider.requests) == number
     assert await session.submit("again") is Outcome.DONE
 
 

@@ -25,7 +25,7 @@ SIGNED = "signed and stopped"
 """Only on a wire that signs thoughts is it another way."""
 WAYS = ("stopped", SIGNED, "cut off", "output limit", "ended")
 ALL_PAIRS = [(wire, way) for wire in ALL for way in WAYS if wire == "anthropic" or way != SIGNED]
-PAIRS = ALL_PAIRS if LONG_RUN else [*ALL_PAIRS[::4], ("anthropic", SIGNED)]
+PAIRS = ALL_PAIRS if LONG_RUN else [*ALL_PAIRS[::6], ("anthropic", SIGNED)]
 
 
 async def think(session: Session, provider: Provider, wire: str, way: str) -> None:

@@ -38,6 +38,7 @@ from co_tui.session.workplace.host.link import HostLink
 from co_tui.session.workplace.host.values import decoded, encoded
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from co_tui.shell.syntax import parse
+from tests.support.long_run import also_in_a_long_run
 from tests.support.ssh_host import SshHost, stand_in_host
 
 
@@ -276,7 +277,9 @@ def lying(host: SshHost, call: str = "", **lie: Any) -> HostWorkplace:
     return connected_to(host, HostAddress("box"))
 
 
-@pytest.mark.parametrize("value", [None, 7, "x", [], {}, {"folder": 1}, {**BEGUN, "guarded": [1]}])
+@pytest.mark.parametrize(
+    "value", also_in_a_long_run([None, {"folder": 1}, {**BEGUN, "guarded": [1]}], [7, "x", [], {}])
+)
 def test_a_beginning_that_is_none_is_a_sentence(host: SshHost, value: Any) -> None:
     with pytest.raises(HostUnreachable, match="does not understand"):
         lying(host, "begin", value=value)
@@ -309,12 +312,10 @@ async def test_an_odd_answer_to_any_question_is_a_sentence(host: SshHost, tmp_pa
 
 @pytest.mark.parametrize(
     ("call", "piece", "times"),
-    [
-        ("surroundings", " ", 200_000),
-        ("texts.list", " ", FEW_BYTES + 1),
-        ("snapshots.take", "[],", 2_000_000),
-        ("files.list", " ", 31_000_000),
-    ],
+    also_in_a_long_run(
+        [("surroundings", " ", 200_000), ("snapshots.take", "[],", 2_000_000)],
+        [("texts.list", " ", FEW_BYTES + 1), ("files.list", " ", 31_000_000)],
+    ),
 )
 def test_an_answer_that_is_too_large_for_its_question_is_not_read(
     host: SshHost, call: str, piece: str, times: int
@@ -327,7 +328,7 @@ def test_an_answer_that_is_too_large_for_its_question_is_not_read(
 
 def test_a_long_answer_of_many_small_values_is_known_before_it_is_read() -> None:
     assert has_too_many_values(b"[]," * FEW_BYTES) and not has_too_many_values(b"[]," * 1_000)
-    entries = {f"some/folder/file{n}.py": encoded(FileEntry(0o100644, "a" * 40)) for n in range(50_000)}
+    entries = {f"some/folder/file{n}.py": encoded(FileEntry(0o100644, "a" * 40)) for n in range(45_000)}
     data = json.dumps(entries).encode()
     assert FEW_BYTES < len(data) < ANSWERS["snapshots.take"].most_bytes and not has_too_many_values(data)
 
