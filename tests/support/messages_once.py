@@ -1,25 +1,33 @@
 """What Textual looks up for every message and attribute is looked up once a process: most widgets do nothing on most
 messages, and few attributes are computed.
 
-Waiting for the screen asks only those widgets that have something to do.
+Waiting for the screen asks only those widgets that have something to do, and ends when none has and all of it is laid
+out. Textual waits for a moment in which the process does little, which a loaded machine gives it at any time.
 """
 
 import asyncio
 import inspect
+import time
 from collections.abc import Callable, Iterable
+from itertools import count
 from types import FunctionType, MethodType
 from typing import Any
 
 from textual import _callback
 from textual.message import Message
 from textual.message_pump import MessagePump
-from textual.pilot import Pilot
+from textual.pilot import Pilot, WaitForScreenTimeout
 from textual.reactive import Reactive
+from textual.screen import Screen
+
+from tests.support.waiting import PATIENCE_S, POLL_S
 
 _handlers_of = MessagePump._get_dispatch_methods
 _count = _callback._count_parameters
-_wait_for_screen = Pilot._wait_for_screen
+_pause = Pilot.pause
 _read = Reactive.__get__
+MOST_STEPS = 25
+"""So many steps of the loop are waited for one by one: most messages, and tasks that they start, take fewer."""
 _is_computed: dict[tuple[type, str], bool] = {}
 _is_handled: dict[tuple[type, str, type], bool] = {}
 
@@ -28,6 +36,8 @@ def look_up_once() -> None:
     MessagePump._get_dispatch_methods = _handlers
     _callback._count_parameters = _count_parameters
     Pilot._wait_for_screen = _wait_for_those_at_work
+    Pilot.pause = _pause_until_settled
+    Pilot.press = _press_and_settle
     Reactive.__get__ = _value
 
 
@@ -63,13 +73,54 @@ def _count_parameters(function: Callable[..., Any]) -> int:
     return code.co_argcount + code.co_kwonlyargcount + more - (plain is not function)
 
 
-async def _wait_for_those_at_work(pilot: Pilot[Any], *how: Any) -> bool:
-    await asyncio.sleep(0)
-    if pilot.app._exception is None and all(
-        map(_is_at_rest, (pilot.app, *pilot.app.screen.walk_children(with_self=True)))
-    ):
-        return True
-    return await _wait_for_screen(pilot, *how)
+async def _pause_until_settled(pilot: Pilot[Any], delay: float | None = None) -> None:
+    await _pause(pilot, delay)
+    await _settle(pilot)
+
+
+async def _press_and_settle(pilot: Pilot[Any], *keys: str) -> None:
+    """Each key reaches what the ones before it opened."""
+    for key in keys:
+        await pilot.app._press_keys([key])
+        await _settle(pilot)
+
+
+async def _settle(pilot: Pilot[Any]) -> None:
+    """Until the next frame would change nothing."""
+    while await _wait_for_those_at_work(pilot) and _awaits_frame(pilot.app.screen):
+        pilot.app.screen._on_timer_update()
+
+
+def _awaits_frame(screen: Screen[Any]) -> bool:
+    return (
+        screen.is_current
+        and not screen.app._batch_count
+        and bool(
+            screen._layout_required
+            or screen._scroll_required
+            or screen._repaint_required
+            or screen._recompose_required
+            or screen._dirty_widgets
+            or screen._callbacks
+        )
+    )
+
+
+async def _wait_for_those_at_work(pilot: Pilot[Any], *_: Any) -> bool:
+    """Whether all come to rest, with no task that could go on at once; False when the app ends or failed."""
+    app, loop = pilot.app, asyncio.get_running_loop()
+    latest = time.monotonic() + PATIENCE_S
+    for polls in count():
+        await asyncio.sleep(0 if polls < MOST_STEPS else POLL_S)
+        if app._exception is not None or app._exit or app._closing or not app.screen_stack:
+            return False
+        pumps = (app, *app.screen.walk_children(with_self=True))
+        at_work = [pump for pump in pumps if not (pump._closing or pump._closed or _is_at_rest(pump))]
+        if not at_work and (not loop._ready or polls >= MOST_STEPS):
+            return True
+        if time.monotonic() > latest:
+            raise WaitForScreenTimeout(f"at work all the time: {at_work}")
+    raise AssertionError
 
 
 def _is_at_rest(pump: MessagePump) -> bool:

@@ -24,6 +24,7 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.themes.themes import DARK, LIGHT
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
+from tests.support.drawing import changes
 from tests.support.long_run import LONG_RUN
 from tests.support.waiting import PATIENCE_S
 
@@ -174,19 +175,21 @@ class Pictures:
 
 async def _settled(pilot: Pilot[Any]) -> list[Strip]:
     """The lines of the screen once several looks at it see the same; no cursor blinks."""
-    before: list[Strip] = []
-    same = 0
+    strips: list[Strip] = []
+    same, seen = 0, -1
     for written in pilot.app.screen.query("Input, TextArea"):
         written.cursor_blink = False
     latest = time.monotonic() + PATIENCE_S
     while time.monotonic() < latest:
         await pilot.pause()
         _lay_out_everything(pilot.app.chat.transcript)
-        strips = pilot.app.screen._compositor.render_strips(pilot.app.size)
+        before = strips
+        if seen != changes():
+            strips = pilot.app.screen._compositor.render_strips(pilot.app.size)
+            seen = changes()
         same = same + 1 if strips == before else 0
         if same == SAME_LOOKS:
             return strips
-        before = strips
         await asyncio.sleep(0.03)
     raise AssertionError(f"the screen did not settle within {PATIENCE_S} s")
 

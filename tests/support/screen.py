@@ -1,10 +1,11 @@
 """Driving the app with Pilot against a local provider."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from rich.cells import cell_len
 from textual.pilot import Pilot
@@ -18,13 +19,14 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.widgets.field import Field
-from tests.support import waiting
+from tests.support.drawing import text_lines, was_looked_at
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S
 
-_LOOKED_AT = "_looked_at"
 POLL_S = 0.02
 """Many conditions draw the whole screen: asked more often, they would take the app's time."""
+MOST_POLL_S = 0.1
+"""What takes long is asked for less and less often."""
 
 
 def launch_for(home: Path, provider: Provider | None = None, **options: Any) -> Launch:
@@ -63,7 +65,7 @@ async def running(
                 pilot, lambda: app.controller.backend.ready and (not app.controller.opening or question_shown(app))
             )
         yield app, pilot
-        if not hasattr(app, _LOOKED_AT):  # changes are not drawn until they are looked at
+        if not was_looked_at(app):  # changes are not drawn until they are looked at
             screen_text(app)
         if app.controller.work.summary():
             await app._leaving.leave(0)  # as after the question whether to stop it
@@ -114,8 +116,12 @@ async def answer(app: CoTui, pilot: Pilot[None], key: str) -> None:
 
 
 async def until(pilot: Pilot[None], condition: Callable[[], object], seconds: float = PATIENCE_S) -> None:
-    """Wait for something to become true on the screen."""
-    await waiting.until(condition, seconds, poll_s=POLL_S)
+    """Wait for something to become true, and then until all that has come of it so far is on the screen."""
+    latest, poll_s = time.monotonic() + seconds, POLL_S
+    while not condition():
+        assert time.monotonic() < latest, f"did not happen within {seconds} s: {condition}"
+        await asyncio.sleep(poll_s)
+        poll_s = min(MOST_POLL_S, poll_s * 1.25)
     await pilot.pause()
 
 
@@ -159,10 +165,7 @@ def transcript_text(app: CoTui) -> str:
 
 def screen_text(app: CoTui) -> str:
     """What a person sees, line by line."""
-    setattr(app, _LOOKED_AT, True)
-    with mock.patch.object(app, "get_line_filters", list):  # they change colours only
-        strips = app.screen._compositor.render_strips(app.size)
-    return "\n".join(strip.text.rstrip() for strip in strips)
+    return "\n".join(text_lines(app))
 
 
 async def click_on(app: CoTui, pilot: Pilot[None], words: str) -> None:

@@ -180,8 +180,10 @@ def test_a_long_entry_of_the_timeline_hangs_below_its_words() -> None:
 async def the_view_says_which_key_leads_to_the_end(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
     provider.default = Reply(text="\n\n".join(f"paragraph {n}" for n in range(60)))
     await ask(app, pilot, "hello")
+    end = app.chat.transcript.scroll_offset.y
     await pilot.press("pageup")
     await until(pilot, lambda: "Ctrl+End" in screen_text(app))
+    assert end - app.chat.transcript.scroll_offset.y == app.chat.transcript.size.height - 2, "two lines are seen again"
     await pilot.press("ctrl+end")
     await until(pilot, lambda: "paragraph 59" in screen_text(app) and "Ctrl+End" not in screen_text(app))
     await pilot.press("ctrl+f")

@@ -134,7 +134,7 @@ def _choices(question: ApprovalQuestion) -> Choices:
     """Destructive or publishing calls are allowed once only, and only by their letter."""
     if question.danger:
         once = Choice("y", "Allow once (press y)", letter_only=True)
-        return Choices((once, *DENY), marked="n")
+        return Choices((once, *DENY))  # marks the first that Enter may choose
     rules = rules_text(question.rules)
     longer = (
         Choice("s", "Allow {} this session", rules),

@@ -125,6 +125,15 @@ def test_every_danger_is_named() -> None:
     assert approval_panel(DANGER.but(danger=dangers), has_sandbox=False).warning == dangers
 
 
+def test_enter_answers_a_danger_with_no_wherever_the_arrows_go() -> None:
+    choices = approval_panel(DANGER, has_sandbox=False).choices
+    reached = [choices.chosen()]
+    for _ in choices.all:
+        choices.move(1)
+        reached.append(choices.chosen())
+    assert reached[0] == "n" and "y" in choices and "y" not in reached
+
+
 def test_a_command_that_looks_like_a_diff_is_shown_as_a_command() -> None:
     panel = approval_panel(COMMAND.but(what="--- a\n+++ b\n rm x"), has_sandbox=False)
     assert panel.title == "Run this command?" and panel.diff is None

@@ -32,6 +32,19 @@ def test_what_waits_and_what_is_safe_stays() -> None:
     assert str(title_line(TitleFacts(model="embedded"), 58)).split() == ["co-tui", "embedded"]
 
 
+@pytest.mark.parametrize(
+    ("room", "end"),
+    [
+        (98, "anthropic:claude-sonnet-5 · high effort · balanced · main"),
+        (84, "  claude-sonnet-5 · high effort · balanced · main"),
+        (72, "  claude-sonnet-5 · high effort · balanced"),
+        (56, "  claude-sonnet-5"),
+    ],
+)
+def test_it_names_the_effort_while_there_is_room_for_the_policy(room: int, end: str) -> None:
+    assert str(title_line(FACTS._replace(effort="high"), room)).endswith(end)
+
+
 @pytest.mark.parametrize(("room", "expected"), [(120, "me@box:/srv/app"), (60, "me@box · claude")])
 def test_it_says_on_which_host_the_session_works(room: int, expected: str) -> None:
     assert expected in str(title_line(FACTS._replace(where="me@box:/srv/app"), room))

@@ -72,9 +72,9 @@ async def test_a_model_and_its_effort_are_chosen(home: Path, provider: Provider)
     )
 
 
-async def test_config_says_nothing_of_the_sort_about_a_model_that_thinks(home: Path) -> None:
-    environ = {"ANTHROPIC_API_KEY": "sk-ant-test"}
-    async with running(launch_for(home, environ=environ)) as (app, pilot):
+async def test_config_says_nothing_of_the_sort_about_a_model_that_thinks(home: Path, provider: Provider) -> None:
+    environ = {"CO_TUI_MODEL": "openai-chat:o3"}
+    async with running(launch_for(home, provider, environ=environ)) as (app, pilot):
         await type_text(pilot, "/config reasoning_effort low\n")
         await until(pilot, lambda: "Reasoning effort: low (saved)" in transcript_text(app))
         assert "ignored" not in transcript_text(app)

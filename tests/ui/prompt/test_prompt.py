@@ -246,7 +246,8 @@ async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("co_tui.ui.app.MAX_EDITED_CHARS", 100)
-    pasted = "\n".join(f"line {n}" for n in range(5000))
+    (home.parent / "notes.txt").write_text("named in what is pasted, which names no file to send")
+    pasted = "\n".join(f"line {n} of @notes.txt" if n == 9 else f"line {n}" for n in range(5000))
     provider.window = 200_000
     async with running(launch_for(home, provider)) as (app, pilot):
         await pilot.press("a", "space")

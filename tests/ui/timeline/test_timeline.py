@@ -399,6 +399,7 @@ async def test_from_the_prompt_to_an_entry_to_its_place_in_the_chat_and_back(
         assert timeline.option_count == PAGE and timeline.highlighted == 0
         assert str(timeline.border_title) == "Timeline · 4,950 more below"
         timeline.go_to(2_000)
+        assert timeline.highlighted == PAGE // 2, "as many entries are drawn above it as below"
         for _ in range(PAGE // 2):
             timeline.action_cursor_up()
         await pilot.press("up")
