@@ -25,7 +25,7 @@ def main() -> int:
         import gc
 
         gc.disable()
-        # At the end, Python collects everything three times before it goes; the system frees it at once.
+        # At exit, Python collects all modules several times, a fifth of a short command; it skips what is frozen.
         atexit.register(gc.freeze)
         from co_tui.cli import run
 
