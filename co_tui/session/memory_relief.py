@@ -34,6 +34,7 @@ class MemoryRelief:
         if left >= self._packed + PACKED_AT_ONCE and not self._compactor.running:
             self._packed = left
             runtime.history.release_memory()
+            await asyncio.to_thread(_trim)
         if messages < self._relieved_at + RELIEVED_FOR_MESSAGES or self._compactor.running:
             return
         if exceeds_limit(runtime.settings.memory_limit_mb):
@@ -65,6 +66,11 @@ def exceeds_limit(limit_mb: int) -> bool:
 def give_back() -> None:
     """Return freed memory to the system where it supports that; otherwise the process keeps its size."""
     gc.collect()
+    _trim()
+
+
+def _trim() -> None:
+    """The same without collecting garbage, which would delay keystrokes."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

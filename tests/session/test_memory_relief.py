@@ -30,3 +30,16 @@ async def test_the_history_before_the_compaction_is_free_when_memory_is_given_ba
         await session.submit("and now?")
         assert compactions(session.state)[-1].trigger == "memory_pressure"
     assert held == [0]
+
+
+async def test_free_memory_is_returned_once_enough_messages_left_the_history(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trims: list[str] = []
+    monkeypatch.setattr(memory_relief, "_trim", lambda: trims.append("trimmed"))
+    async with talking(home, provider, keep_recent_share=0.0) as session:
+        await talk(session, memory_relief.PACKED_AT_ONCE)
+        assert not trims
+        assert (await session.compact()).success
+        await session.submit("and now?")
+        assert trims
