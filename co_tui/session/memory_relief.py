@@ -10,6 +10,7 @@ from pathlib import Path
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.runtime.runtime import Runtime
+from co_tui.session.state.session_state import SessionState
 
 RELIEVED_FOR_MESSAGES = 40
 """Messages to wait after compacting for memory before doing it again."""
@@ -28,13 +29,12 @@ class MemoryRelief:
         """Messages that had left the history when some were last packed."""
 
     async def after_turn(self, runtime: Runtime) -> None:
-        state = runtime.history.state
-        messages = len(state.transcript)
-        left = messages - len(state.history)
+        messages, left = _lengths(runtime.history.state)
         self._packed = min(self._packed, left)  # an undone compaction brings messages back
         if left >= self._packed + PACKED_AT_ONCE and not self._compactor.running:
             self._packed = left
             runtime.history.release_memory()
+            await asyncio.to_thread(_trim)
         if messages < self._relieved_at + RELIEVED_FOR_MESSAGES or self._compactor.running:
             return
         if exceeds_limit(runtime.settings.memory_limit_mb):
@@ -44,6 +44,12 @@ class MemoryRelief:
             runtime.history.release_memory()
             runtime.history.whole_transcript.forget()
             await asyncio.to_thread(give_back)
+
+
+def _lengths(state: SessionState) -> tuple[int, int]:
+    """How many messages there are, and how many of them left the history. The caller must not hold the state: it has
+    every message as it was before it was packed."""
+    return len(state.transcript), len(state.transcript) - len(state.history)
 
 
 _STATM = Path("/proc/self/statm")
@@ -60,6 +66,11 @@ def exceeds_limit(limit_mb: int) -> bool:
 def give_back() -> None:
     """Return freed memory to the system where it supports that; otherwise the process keeps its size."""
     gc.collect()
+    _trim()
+
+
+def _trim() -> None:
+    """The same without collecting garbage, which would delay keystrokes."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

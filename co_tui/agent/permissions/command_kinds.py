@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from co_tui.agent.permissions.program_options import Given, Use, read_words
 from co_tui.agent.permissions.program_table import TAKES_VALUE, program_of
+from co_tui.late_pattern import late_pattern
 from co_tui.settings.permission_rules import BASH, Rule, kept_rule, kept_words
 from co_tui.shell.syntax import commands_in_text
 
@@ -39,11 +40,11 @@ RUNNERS: Final = (
 _SAME_DANGERS: Final = {"podman": "docker"}
 WRITES_FILES: Final = frozenset(("cp", "mkdir", "touch"))
 """Programs that rules cover only while all their paths are in the folder."""
-_PYTHON: Final = re.compile(r"python(\d+(\.\d+)*)?")
-_TARGET: Final = re.compile(r"[\w.%@/+][\w.:%@/+-]*")
-_PACKAGE: Final = re.compile(r"[^\s*?-][^\s*?]*")
-_JQ_READS_MORE: Final = re.compile(r"env|ENV|import|include|modulemeta|input_filename|\$__")
-STARTS_OTHERS: Final = re.compile(
+_PYTHON: Final = late_pattern(r"python(\d+(\.\d+)*)?")
+_TARGET: Final = late_pattern(r"[\w.%@/+][\w.:%@/+-]*")
+_PACKAGE: Final = late_pattern(r"[^\s*?-][^\s*?]*")
+_JQ_READS_MORE: Final = late_pattern(r"env|ENV|import|include|modulemeta|input_filename|\$__")
+STARTS_OTHERS: Final = late_pattern(
     r"(ba|z|da|k|fi|c|tc)?sh|(python|pypy|node|nodejs|ruby|perl|php|lua|deno|bun|tclsh|Rscript)[\d.]*|[gmn]?awk|env|"
     r"xargs|parallel|eval|exec|source|\.|time|nohup|timeout|ssh|command|builtin|nice|ionice|setsid|watch|entr|stdbuf|"
     r"busybox|toybox|find|fd|sudo|doas|su|runuser|pkexec|chroot|unshare|nsenter|flock|strace|ltrace|gdb|script|expect|"
@@ -51,7 +52,7 @@ STARTS_OTHERS: Final = re.compile(
 )
 """Programs and keywords whose arguments may name another program."""
 
-_RUNS_CODE: Final = re.compile(
+_RUNS_CODE: Final = late_pattern(
     r"--?(eval|init-hook|init-file|rcfile|rc|exec|toolexec|vettool|script-shell|shell|kubeconfig|config|config-file|"
     r"load-plugins|plugin|plugins|rulesdir|resolve-plugins-relative-to|upload-pack|receive-pack|template|"
     r"compress-program|use-compress-program|to-command|python-executable|ssh|editor|pager|in-place|i|p|C|c)(=|$)|"

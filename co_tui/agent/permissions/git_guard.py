@@ -7,7 +7,6 @@ trusted.
 """
 
 import os
-import re
 import shutil
 import subprocess
 import threading
@@ -19,6 +18,8 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Final
+
+from co_tui.late_pattern import late_pattern
 
 TIMEOUT_S: Final = 5.0
 READING_S: Final = 20.0
@@ -99,7 +100,7 @@ HARMLESS_KEYS: Final = (
 )  # fmt: skip
 """Patterns of configuration keys that never make a reading git command run anything."""
 _HARMLESS: Final = {
-    section: re.compile("|".join(map(translate, keys)))
+    section: late_pattern("|".join(map(translate, keys)))
     for section, keys in groupby(sorted(HARMLESS_KEYS), key=lambda key: key.partition(".")[0])
 }
 """By section: a folder's configuration may have very many keys."""

@@ -15,8 +15,9 @@ from co_tui.context.journal.entries import Entry, Head, Kind, Place
 from co_tui.context.journal.shown_lines import FIRST, ShownLine, bare_line
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.names import names_in
+from co_tui.late_pattern import late_pattern
 
-NOTABLE_LINE: Final = re.compile(
+NOTABLE_LINE: Final = late_pattern(
     r"\b(decided|decision|instead|root cause|confirmed|fixed|resolved|agreed|the plan|todo|next step|remaining"
     r"|still need|pending|not yet|\w*error\b|exception|traceback|failed|fatal|denied|not found)\b"
     r"|决定|因此|错误|失败|待办|下一步|決定|エラー|次に|未完",
@@ -44,7 +45,7 @@ SENTENCE_WORDS: Final = 8
 """A line of the assistant with fewer is a piece of something."""
 FOCUS_WEIGHT: Final = 40.0
 """The value of a line or step about what the user asked to keep."""
-_WORD: Final = re.compile(
+_WORD: Final = late_pattern(
     r"([\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+)|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z\u3040-\u9fff\uac00-\ud7af]+|\d+"
 )
 _COMMON: Final = frozenset((
@@ -53,8 +54,8 @@ _COMMON: Final = frozenset((
 ))  # fmt: skip
 MOST_LISTED: Final = 8
 """Names of a step that are listed without a line."""
-_NO_NAME: Final = re.compile(r"\d+p|[0-9a-f]{24,}|\d{4}-\d\d-\d\d\S*|\d\d[T:]\d\d\S*")
-_ENDING: Final = re.compile(r"\w{1,3}|\d+|html|json|jsonl|toml|yaml|java|scss|conf|lock|docx|xlsx|ipynb|swift|tfvars")
+_NO_NAME: Final = late_pattern(r"\d+p|[0-9a-f]{24,}|\d{4}-\d\d-\d\d\S*|\d\d[T:]\d\d\S*")
+_ENDING: Final = late_pattern(r"\w{1,3}|\d+|html|json|jsonl|toml|yaml|java|scss|conf|lock|docx|xlsx|ipynb|swift|tfvars")
 """Of a file, an address or a version: many names have the same."""
 SPENT: Final = 0.01
 """Of the budget: stop when less than this is left."""

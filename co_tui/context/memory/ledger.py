@@ -35,6 +35,7 @@ BY_KIND: Final = {Kind.NUMBER: 0.3, Kind.PATH: 0.7, Kind.OTHER: 1.0, Kind.DOTTED
 class Detail:
     """One name."""
 
+    name: str
     by_kind: float
     """Factor of its kind."""
     uses: int = 0
@@ -86,13 +87,13 @@ class Ledger:
             for line, name, kind in _named(number, part, said):
                 detail = self.details.get(name)
                 if detail is None:
-                    detail = self.details[name] = Detail(BY_KIND[kind])
+                    detail = self.details[name] = Detail(name, BY_KIND[kind])
                     for word in parts_of(name):
                         self.by_part.setdefault(word, []).append(name)
                 detail.last = self.tokens
                 detail.by_user |= said.by == USER
                 detail.lines = (*detail.lines, line)[-LINES:]
-                used[name] = None
+                used[detail.name] = None  # one string for all messages, not one each
         self.names.append(tuple(used))
         for name in used:
             detail = self.details[name]

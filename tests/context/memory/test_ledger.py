@@ -118,6 +118,14 @@ def test_of_a_name_that_only_tools_printed_one_line_is_kept_and_two_once_it_is_u
     assert [line.text for line in ledger.details["printed_name"].lines] == ["printed_name 2", "so printed_name it is"]
 
 
+def test_a_name_is_one_string_in_memory_however_many_messages_have_it() -> None:
+    ledger = Ledger()
+    for reply in ("parse_all failed", "now parse_all works"):
+        ledger.add(ModelResponse(parts=[TextPart(reply)]))
+    first, second = (names[0] for names in ledger.names if names)
+    assert first == "parse_all" and first is second
+
+
 def test_a_ledger_of_any_length_keeps_what_the_model_used() -> None:
     ledger = Ledger()
     ledger.add(answer("I will use kept_name for good."))
