@@ -29,7 +29,7 @@ LEAST_LEFT_SHARE = 0.025
 """Of the window: replaces `LEAST_LEFT_TOKENS` where it is less."""
 RECENT_MESSAGES = 8
 """The longest of these predicts the length of the next message."""
-MOST_GROWTH = 0.5
+MOST_GROWTH = 0.15
 """Of the room for a summary: at most this is reserved for messages that arrive until then."""
 FIXED_PART_SHARE = 0.85
 """Of the window: if what cannot be compacted takes this much, compaction does not help."""

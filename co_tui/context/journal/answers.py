@@ -13,7 +13,11 @@ from co_tui.context.journal.shown_lines import clean, is_empty
 from co_tui.inert import one_line
 
 ANSWER_CHARS: Final = 60
-GIST_CHARS: Final = 50
+GIST_CHARS: Final = 100
+FOUND_CHARS: Final = 80
+"""Of the first line that a search found."""
+_RULE: Final = re.compile(r"([=*#~_-])\1{2,}.*\1{3,}")
+"""A line that only sets off a part of what is printed."""
 RECORD_CHARS, RECORDS_CHARS = 160, 240
 MOST_RECORDS, VALUES_OF_A_RECORD, DEEPEST = 10, 6, 5
 _READ_CHARS: Final = 100_000
@@ -46,8 +50,11 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
     if begun.line is None and not begun.read and (record := _record(result, begun.head)):
         return Answer(gist=record)
     if begun.reads and len(lines) > 1:
-        return Answer(gist=f"{len(lines)} lines")
-    return Answer(gist=one_line(lines[0 if begun.line is None else -1], GIST_CHARS))
+        return Answer(gist=f"{len(lines)} lines" + ("" if begun.read else f": {one_line(lines[0], FOUND_CHARS)}, …"))
+    if begun.line is None:
+        return Answer(gist=one_line(lines[0], GIST_CHARS))
+    last = next((line for line in reversed(lines) if not _RULE.fullmatch(line)), lines[-1])
+    return Answer(gist=one_line(last, GIST_CHARS))
 
 
 def _record(result: str, head: str) -> str:

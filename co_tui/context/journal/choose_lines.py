@@ -155,10 +155,23 @@ class Chooser:
             self._note(candidate.head_names)
         return candidate.is_open
 
-    def show_best(self, candidate: Candidate) -> None:
-        """Show the most important passage of a step whose head is shown."""
-        if candidate.is_open and candidate.lines and not candidate.chosen:
+    def show_best(self, candidate: Candidate, *, opening: bool = False) -> bool:
+        """Show the most important passage of a step whose head is shown or, `opening` it, of any."""
+        if (candidate.is_open or opening) and candidate.lines and not candidate.chosen:
             self._show(candidate, max(range(len(candidate.lines)), key=lambda place: self._worth(candidate, place)))
+        return bool(candidate.chosen)
+
+    def show_around_best(self, candidate: Candidate, room: float) -> None:
+        """Show all of a step whose head is shown or, if that takes more than the room, the lines around the best."""
+        if not candidate.is_open or not candidate.lines:
+            return
+        best = max(range(len(candidate.lines)), key=lambda place: self._worth(candidate, place))
+        for place in sorted(range(len(candidate.lines)), key=lambda place: abs(place - best)):
+            cost = self._cost(candidate, place)
+            if cost > room:
+                return
+            if place not in candidate.chosen and self._show_line(candidate, place):
+                room -= cost
 
     def choose(self, candidates: Sequence[Candidate]) -> None:
         """Choose heads and lines; among equals, the newest."""

@@ -11,6 +11,11 @@ MOST_CHARS: Final = 300
 MOST_SENTENCES: Final = 3
 LONGEST_CHARS: Final = MOST_CHARS + 60
 """Of a single sentence that is longer."""
+FEW_WORDS: Final = 7
+_VAGUE: Final = late_pattern(
+    r"(?:good|great|perfect|excellent|actually|now|ok(?:ay)?|yes|hmm|that|this|it|these|those|je|ich)\b", re.IGNORECASE
+)
+_NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
 _READ_CHARS: Final = 8_000
 FENCED: Final = late_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CALL: Final = late_pattern(
@@ -159,6 +164,12 @@ def strength_of(conclusion: str) -> int:
         + bool(_STATES.search(conclusion))
         - bool(_UNSURE.search(conclusion))
     )
+
+
+def says_little(conclusion: str) -> bool:
+    """Whether a conclusion is a few words about nothing that has a name, or ends before it says something."""
+    is_vague = conclusion.count(" ") < FEW_WORDS and _VAGUE.match(conclusion) and not _NAMES.search(conclusion)
+    return bool(is_vague) or conclusion.endswith((":", "："))
 
 
 def announces(line: str) -> bool:

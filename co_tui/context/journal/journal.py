@@ -14,7 +14,16 @@ from co_tui.context.journal.calls import EDITED
 from co_tui.context.journal.choose_lines import Candidate, Chooser, bare_names, focus_words
 from co_tui.context.journal.entries import Entry, Head, Kind, Place, rendered
 from co_tui.context.journal.shown_lines import bare_lines
-from co_tui.context.journal.sources import Sources, fresh_candidates, merged, remembered, with_neighbours
+from co_tui.context.journal.sources import (
+    FINDING,
+    LATEST_READ,
+    Sources,
+    findings,
+    fresh_candidates,
+    merged,
+    remembered,
+    with_neighbours,
+)
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in
@@ -29,6 +38,11 @@ LATEST_STEPS: Final = 10
 """These keep their heads whatever happens."""
 LATEST_SHARE: Final = 0.4
 """Of the budget: at most this goes to those heads."""
+FINDINGS_SHARE: Final = 0.08
+"""Of the budget: at most this goes to what the assistant found out, in its sentences."""
+LATEST_READS: Final = 2
+READ_SHARE: Final = 0.08
+"""Of the budget: at most this goes to each of the latest files read."""
 LINES_SHARE: Final = 0.96
 """Of the budget: the rest is for folded steps."""
 LEAST_APPENDED: Final = 0.15
@@ -156,9 +170,9 @@ def _rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
     candidates = merged(
         fresh_candidates(sources, fresh),
         [
-            Candidate(sources.current(each.head), list(each.lines), sources.weight(each.head))
+            sources.candidate(sources.current(each.head), list(each.lines))
             for each in task.earlier.entries
-            if each.head.at[0] in sources.gone
+            if each.head.at[0] in sources.gone and each.head.at[1] != FINDING
         ],
     )
     weights = _heaviest(sources.ledger, budget_tokens)
@@ -184,7 +198,9 @@ def _written(
         there[name] = there.get(name, 0) + 1
     focus = focus_words(task.focus)
     chooser = Chooser(weights, budget * (LINES_SHARE - NAMES_SHARE), there, bare_lines(standing), focus)
-    _open_latest(chooser, candidates, budget * LATEST_SHARE)
+    if every_step:
+        candidates = _with_findings(chooser, candidates, findings(sources, standing), budget * FINDINGS_SHARE)
+    _open_latest(chooser, candidates, budget * LATEST_SHARE, budget * READ_SHARE)
     chooser.choose(candidates)
     places = {name: place for name in weights if (place := sources.last_place(name)) is not None}
     names = bare_names(weights, there, places, budget * NAMES_SHARE)
@@ -210,8 +226,9 @@ def _rendered(
     return _Written("\n".join(texts), tuple(entries[place] for place in sorted(entries)))
 
 
-def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float) -> None:
-    """Show the latest steps, the last edit of each kind with what it changed, and where the user spoke."""
+def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float, read_room: float) -> None:
+    """Show the latest steps, the last edit of each kind with what it changed, where the user spoke, and what was read
+    last, which is worked on next."""
     calls = [each for each in candidates if each.head.kind is Kind.CALL]
     prompts = [each for each in candidates if each.head.kind is Kind.USER]
     edits = list({each.head.text: each for each in calls if each.weight == EDITED}.values())
@@ -222,6 +239,23 @@ def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float)
         chooser.open(candidate)
     for candidate in reversed(edits):
         chooser.show_best(candidate)
+    reads = list({each.head.text: each for each in calls if each.weight == LATEST_READ}.values())
+    for candidate in reads[-LATEST_READS:]:
+        chooser.show_around_best(candidate, read_room)
+
+
+def _with_findings(
+    chooser: Chooser, candidates: Sequence[Candidate], found: Sequence[Candidate], room: float
+) -> list[Candidate]:
+    """The candidates with what the assistant found out, the strongest first; it replaces the lines of the same text."""
+    shown: dict[int, Candidate] = {}
+    for finding in found:
+        cost = finding.head_cost + finding.weighed[0].cost
+        if cost <= room and chooser.show_best(finding, opening=True):
+            shown[finding.head.at[0]] = finding
+            room -= cost
+    others = [each for each in candidates if each.head.kind is not Kind.SAID or each.head.at[0] not in shown]
+    return sorted((*others, *shown.values()), key=lambda each: each.head.at)
 
 
 def _heaviest(ledger: Ledger, budget_tokens: float) -> dict[str, float]:

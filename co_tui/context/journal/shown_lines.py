@@ -32,6 +32,7 @@ _PROGRESS: Final = late_pattern(
 """A progress bar, or the table of curl."""
 _LONG_LISTING: Final = late_pattern(r"[-dlbcps][rwxsStT-]{9}[+.@]?\s+\d+\s+\S+\s+\S+\s+[\d,]+\S*(?:\s+\S+){3}\s+(\S.*)")
 _PLAIN_NAME: Final = late_pattern(r"[^\s(){}\[\]<>;=,\"'`]{1,160}")
+_GOES_TO: Final = late_pattern(r"^cd \S+ && ")
 _WORD: Final = late_pattern(r"\w+")
 _IDEOGRAM: Final = late_pattern(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _MARK: Final = late_pattern(rf"^\s*(?:(?:- |assistant: |user: |{NOT_A_HEADING})\s*)*")
@@ -40,8 +41,8 @@ _HEADING: Final = late_pattern(
     r"|- (?:\$|[\w.:-]+\()|(?:user|assistant|system|note|tool|human)\b[^:]{0,20}:"
     r"|\(\d+ more |#?\s*(?:standing rules|what the user said|where the work stands)\b"
     r"|(?:files changed|new files|files read|still failing|failed, not|plan"
-    r"|concluded|last command|done|also|names)\b[^:]{0,30}:"
-    r"|(?:denied by the user|not allowed|undone by the user|undone later)\b)",
+    r"|concluded|last command|done|also|names|left out)\b[^:]{0,30}:"
+    r"|(?:denied by the user|not allowed|undone by the user|undone later|\(as of here)\b)",
     re.I,
 )
 """What could be taken for a line of ours."""
@@ -91,7 +92,7 @@ def shown_lines(
     before, is_open = FIRST, False
     for number, line in enumerate(lines):
         cleaned = clean(line)
-        if is_empty(cleaned) or (in_head and cleaned.strip() in in_head):
+        if is_empty(cleaned) or (in_head and _GOES_TO.sub("", " ".join(cleaned.split())) in in_head):
             continue
         is_open = is_single_word(cleaned) or (is_left_out is not None and is_left_out(cleaned))
         if not is_open:

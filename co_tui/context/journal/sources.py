@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Final
 
@@ -10,9 +10,9 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.choose_lines import Candidate
-from co_tui.context.journal.conclusions import announces
+from co_tui.context.journal.conclusions import announces, strength_of
 from co_tui.context.journal.entries import Head, Kind, Place
-from co_tui.context.journal.shown_lines import ShownLine, clean, is_empty, is_single_word, shown_lines
+from co_tui.context.journal.shown_lines import FIRST, ShownLine, clean, is_empty, is_single_word, shown_lines
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.context.memory.ledger import Ledger, names_of
 from co_tui.context.memory.transcript_lines import MODEL, USER, LinePosition, TranscriptPart, transcript_parts
@@ -25,6 +25,10 @@ IN_TEXT: Final = 1_000
 LATEST_CALLS: Final = 12
 LATEST_READ: Final = 1.2
 """What a line of a file counts that one of the latest calls read: it is worked on next."""
+FINDING: Final = -1
+"""In the place of a part of a message: what the message concluded."""
+STRONG: Final = 2
+"""A conclusion that finds out or settles something."""
 PROMPT_CHARS: Final = 80
 """How much of a prompt marks its place; the user's words are quoted elsewhere."""
 
@@ -83,10 +87,11 @@ class Sources:
         """What is known now of the step of an entry that was written before."""
         return (self._call_head(head.at) if head.kind is Kind.CALL else None) or head
 
-    def weight(self, head: Head) -> float:
-        """What a line of a step counts."""
+    def candidate(self, head: Head, lines: list[ShownLine]) -> Candidate:
+        """A step with these lines, and what they count."""
         calls = enumerate(self.work.calls_of(head.at[0])) if head.kind is Kind.CALL else ()
-        return next((call.weight for at, call in calls if _place(at, call) == head.at), 1.0)
+        found = next((call for at, call in calls if _place(at, call) == head.at), None)
+        return Candidate(head, lines, found.weight if found else 1.0)
 
     def calls(self, number: int) -> list[Head]:
         """The calls in a message, in order; the state has the plan, so that those that write it are left out."""
@@ -116,15 +121,28 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
                 continue  # the state has the plan as it is now
             lines = shown_lines(number, part, said.text, in_head=in_head, is_left_out=announces if is_said else None)
             if head.at in found:
-                found[head.at] = Candidate(head, [*found[head.at].lines, *lines], sources.weight(head))
+                found[head.at] = sources.candidate(head, [*found[head.at].lines, *lines])
             elif lines or head.kind is not Kind.SAID:
-                found[head.at] = Candidate(head, lines, sources.weight(head))
+                found[head.at] = sources.candidate(head, lines)
         for head in sources.calls(number):
             found.setdefault(head.at, Candidate(head, []))
     candidates = [found[place] for place in sorted(found)]
     for each in [each for each in candidates if each.head.kind is Kind.CALL][-LATEST_CALLS:]:
         each.weight = LATEST_READ if each.weight < 1 else each.weight
     return candidates
+
+
+def findings(sources: Sources, standing: str) -> list[Candidate]:
+    """What the assistant found out in messages that left and nothing else says, the strongest and newest first."""
+    latest = {step.concluded: step.number for step in sources.work.conclusions(sources.gone)}
+    strong = {text: strength for text in latest if text not in standing and (strength := strength_of(text)) >= STRONG}
+    return [
+        Candidate(
+            Head((latest[text], FINDING), Kind.SAID, ""),
+            [ShownLine(LinePosition(latest[text], FINDING, 0), text, FIRST, is_last=True)],
+        )
+        for text in sorted(strong, key=lambda text: (strong[text], latest[text]), reverse=True)
+    ]
 
 
 def with_neighbours(sources: Sources, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -135,7 +153,7 @@ def with_neighbours(sources: Sources, candidates: Sequence[Candidate]) -> list[C
         for number, message in zip(numbers, sources.read(numbers), strict=True)
         for part, said in enumerate(transcript_parts(message))
     }
-    return [Candidate(each.head, _widened(each.lines, texts), each.weight) for each in candidates]
+    return [replace(each, lines=_widened(each.lines, texts)) for each in candidates]
 
 
 def _widened(lines: Sequence[ShownLine], texts: Mapping[Place, TranscriptPart]) -> list[ShownLine]:
@@ -167,7 +185,7 @@ def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()
         if text.strip() not in head.text:
             heads[head.at] = head
             found.setdefault(head.at, []).append(ShownLine(position, text))
-    return [Candidate(heads[place], lines, sources.weight(heads[place])) for place, lines in sorted(found.items())]
+    return [sources.candidate(heads[place], lines) for place, lines in sorted(found.items())]
 
 
 def merged(one: Sequence[Candidate], other: Sequence[Candidate]) -> list[Candidate]:
@@ -181,5 +199,5 @@ def merged(one: Sequence[Candidate], other: Sequence[Candidate]) -> list[Candida
         positions = {line.position for line in known.lines}
         more = [line for line in each.lines if line.position not in positions]
         if more:
-            found[each.head.at] = Candidate(known.head, sorted((*known.lines, *more)), known.weight)
+            found[each.head.at] = replace(known, lines=sorted((*known.lines, *more)))
     return [found[place] for place in sorted(found)]

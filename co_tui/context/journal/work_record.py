@@ -40,6 +40,8 @@ UNDONE, RESTORED_LATER = "undone by the user", "undone later"
 _UNDONE: Final = frozenset((UNDONE, RESTORED_LATER))
 _UNDO: Final = late_pattern(r"(?:\s*^/undo[ \t]*$)+", re.MULTILINE)
 """How a message begins by which a user undoes the last edits, in some programs."""
+_GOES_TO: Final = late_pattern(r"\$ (cd /[^\s;&|]+ &&) (?=\S)")
+"""How a command begins that runs in a folder."""
 
 
 class Call(NamedTuple):
@@ -132,12 +134,15 @@ class WorkRecord:
 
     def state_text(self, budget_tokens: float, gone: Collection[int]) -> str:
         """Where the work stands, within the budget; `gone` are the messages that are no longer in the request."""
-        conclusions = [
-            step.concluded
+        return self._state.text(budget_tokens, [step.concluded for step in self.conclusions(gone)])
+
+    def conclusions(self, numbers: Collection[int]) -> list[Step]:
+        """The steps among these messages that concluded something which was not undone later."""
+        return [
+            step
             for step in self.steps
-            if step.concluded and step.number in gone and not any(call.outcome in _UNDONE for call in step.calls)
+            if step.concluded and step.number in numbers and not any(call.outcome in _UNDONE for call in step.calls)
         ]
-        return self._state.text(budget_tokens, conclusions)
 
     def _add_reply(self, number: int, message: ModelResponse) -> None:
         self._give_up()
@@ -148,13 +153,21 @@ class WorkRecord:
                 texts.append(part.content)
                 continue
             self._calls_tools = True
-            begun = begin_call(part.tool_name, *_arguments(part))
+            begun = self._at_home(begin_call(part.tool_name, *_arguments(part)))
             self._pending.append(_Pending(part.tool_call_id, step, len(calls), begun))
-            calls.append(Call((number, at), None, begun.head, begun.verb, read=begun.read, weight=begun.weight))
+            calls.append(_call((number, at), begun))
         if not self._calls_tools:
             calls = self._calls_in_texts(number, parts, step)
         self._step_at[number] = len(self.steps)
         self.steps.append(Step(number, tuple(map(self._timed, calls)), concluded("\n".join(texts))))
+
+    def _at_home(self, begun: Begun) -> Begun:
+        """Without going to the folder in which the first command ran: the state says so."""
+        if (found := _GOES_TO.match(begun.head)) is None:
+            return begun
+        self._state.left_out = self._state.left_out or found[1]
+        is_left_out = found[1] == self._state.left_out
+        return begun._replace(head=f"$ {begun.head[found.end() :]}") if is_left_out else begun
 
     def _timed(self, call: Call) -> Call:
         self._times[call.head] += 1
@@ -164,10 +177,8 @@ class WorkRecord:
         calls: list[Call] = []
         for at, part in enumerate(parts):
             for found in calls_in_text(part.content) if isinstance(part, TextPart) else ():
-                begun = begin_call(found.tool, found.values)
-                call = Call(
-                    (number, at), None, begun.head, begun.verb, read=begun.read, in_text=True, weight=begun.weight
-                )
+                begun = self._at_home(begin_call(found.tool, found.values))
+                call = _call((number, at), begun)._replace(in_text=True)
                 if found.is_answered:
                     self._in_text.append(_Pending("", step, len(calls), begun, found.is_sure))
                 else:
@@ -289,6 +300,10 @@ class WorkRecord:
         calls = list(step.calls)
         calls[pending.at] = change(calls[pending.at])
         self.steps[pending.step] = step._replace(calls=tuple(calls))
+
+
+def _call(at: tuple[int, int], begun: Begun) -> Call:
+    return Call(at, None, begun.head, begun.verb, read=begun.read, weight=begun.weight)
 
 
 def _ending(begun: Begun, text: str) -> Ending:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
 from co_tui.context.journal.command_runs import INLINE, INSTALLERS, Run, is_same_path
-from co_tui.context.journal.conclusions import strength_of
+from co_tui.context.journal.conclusions import says_little, strength_of
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
 from co_tui.context.journal.shell_files import Change
 from co_tui.context.measure.count import estimate_text
@@ -36,14 +36,18 @@ GIVEN_UP: Final = "Failed, not tried again: "
 CONCLUDED: Final = "Concluded: "
 LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
+LEFT_OUT: Final = "Left out before commands: "
+MOST_GIVEN_UP: Final = 2
+MOST_RANGES: Final = 4
 _TO_INSTALL: Final = frozenset(("install", "add", "i"))
 _MISSING: Final = re.compile(r"(?:No module named|Cannot find module|No package|command not found:?)\s+['\"]?([\w-]+)")
 _SLIP: Final = re.compile(
     r"(?:\S*/)?(?:ba|z|da)?sh: (?!(?!-c|eval)\S+: line ).*(?:syntax error|unexpected|unterminated)", re.I
 )
 """Of a shell about the command itself; before the line of a script comes its name."""
+_LINES: Final = re.compile(r":(\d+-\d+)$")
 _BAD_CODE: Final = re.compile(r"(?:SyntaxError|IndentationError)\b")
-_BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", NEW_FILES: ", ", DONE: "; ", FILES_READ: ", "}
+_BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", NEW_FILES: ", ", DONE: "; ", FILES_READ: "; "}
 """Sections on one line, and what is between their names."""
 _WEIGHTS: Final = {PLAN: 4, FILES_CHANGED: 6, NEW_FILES: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
 """How many blocks of a section are chosen for one of another."""
@@ -87,6 +91,8 @@ class WorkState:
         self._seen: set[str] = set()
         """All files that were read, without the numbers of lines."""
         self._last_good = ""
+        self.left_out = ""
+        """How many commands begin, which is said once; empty if they do not."""
         self._plan: tuple[str, ...] = ()
         self._calls = 0
 
@@ -100,7 +106,7 @@ class WorkState:
             each._replace(is_over=each.is_over or self._is_over(each, begun, ending))
             for each in self._failing
             if not any(_is_gone(target, removed) for target in each.run.targets)
-            and (ending.outcome or not each.is_slip)
+            and (ending.outcome or not (each.is_slip or _is_there_now(each, begun)))
         ]
         for change in changes:
             self._change(change)
@@ -136,9 +142,15 @@ class WorkState:
         if ending.outcome:
             return False
         found_elsewhere = failed.looks and begun.reads
-        missing = _MISSING.search(failed.ending.error)
-        is_there_now = missing is not None and begun.verb in INSTALLERS and _installs(begun.head, missing[1])
-        return found_elsewhere or is_there_now or self._calls - failed.at > STALE_CALLS
+        return found_elsewhere or self._is_another_script(failed, begun) or self._calls - failed.at > STALE_CALLS
+
+    def _is_another_script(self, failed: _Failing, begun: Begun) -> bool:
+        """Whether one script that was written on the way failed, and another one went well instead of it."""
+        one, other = failed.run, begun.run
+        return one.program == other.program and all(self._is_new(run.targets) for run in (one, other))
+
+    def _is_new(self, targets: Sequence[str]) -> bool:
+        return any(of.is_new and is_same_path(path, targets[0]) for path, of in self._changed.items() if targets)
 
     def restore(self, folder: str, as_before: Iterable[str], changed: Iterable[str]) -> None:
         """The user restored files of a folder: some are as before all changes, others are changed."""
@@ -171,7 +183,7 @@ class WorkState:
         for path in begun.read:
             self._read.pop(path, None)
             self._read[path] = None
-            self._seen.add(re.sub(r":\d+-\d+$", "", path))
+            self._seen.add(_LINES.sub("", path))
         for path in list(self._read)[:-_KEPT_READ]:
             del self._read[path]
 
@@ -184,9 +196,10 @@ class WorkState:
             DONE: [[_counted(head, times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
             STILL_FAILING: [_failing_lines(each) for each in self._worst(is_over=False)],
             CONCLUDED: [[f"{CONCLUDED}{each}"] for each in _telling(conclusions)],
-            GIVEN_UP: [_failing_lines(each) for each in self._worst(is_over=True)],
+            GIVEN_UP: [_failing_lines(each) for each in self._worst(is_over=True)[:MOST_GIVEN_UP]],
             LAST_GOOD: [[f"{LAST_GOOD}{self._last_good}"]] if self._last_good else [],
-            FILES_READ: [[path] for path in list(reversed(self._read))[:MOST_READ]],
+            FILES_READ: [[path] for path in self._read_files()],
+            LEFT_OUT: [[f"{LEFT_OUT}{self.left_out}"]] if self.left_out else [],
         }
         chosen = _fitting(sections, budget_tokens)
         return "\n".join(line for kind, blocks in chosen.items() for line in _lines(kind, blocks, len(sections[kind])))
@@ -194,6 +207,17 @@ class WorkState:
     def _files(self, *, is_new: bool) -> list[list[str]]:
         """The changed files that were there before, or the others, newest first."""
         return [[_counted(path, *of[:3])] for path, of in reversed(self._changed.items()) if of.is_new == is_new]
+
+    def _read_files(self) -> list[str]:
+        """The files that were read last, each with its lines, newest first."""
+        found: dict[str, list[str]] = {}
+        for each in reversed(self._read):
+            lines = _LINES.search(each)
+            found.setdefault(each[: lines.start()] if lines else each, []).extend([lines[1]] if lines else [])
+        return [
+            f"{path}:{', '.join(ranges[:MOST_RANGES])}" if ranges else path
+            for path, ranges in list(found.items())[:MOST_READ]
+        ]
 
     def _worst(self, *, is_over: bool) -> list[_Failing]:
         """What fails still or was given up, newest first; what only looked for something comes last. Of those given up
@@ -213,6 +237,12 @@ def _is_whole_of(one: str, other: str) -> bool:
     """Whether one of two paths is whole and ends with the other, which names a folder, too."""
     whole, part = (one, other) if one.startswith("/") else (other, one)
     return whole.startswith("/") and not part.startswith("/") and "/" in part and is_same_path(whole, part)
+
+
+def _is_there_now(failed: _Failing, begun: Begun) -> bool:
+    """Whether a command installs what was missing when another one failed."""
+    missing = _MISSING.search(failed.ending.error)
+    return missing is not None and begun.verb in INSTALLERS and _installs(begun.head, missing[1])
 
 
 def _installs(command: str, missing: str) -> bool:
@@ -276,7 +306,8 @@ def _lines(kind: str, blocks: list[list[str]], total: int) -> list[str]:
 
 def _telling(conclusions: Sequence[str]) -> list[str]:
     """The newest conclusions, and the strongest of the others; the newest first."""
-    each_once = list(dict.fromkeys(reversed(conclusions)))
+    all_once = list(dict.fromkeys(reversed(conclusions)))
+    each_once = [each for each in all_once if not says_little(each)] or all_once[:1]
     newest, others = each_once[:NEWEST_CONCLUSIONS], each_once[NEWEST_CONCLUSIONS:]
     strongest = sorted(others, key=strength_of, reverse=True)[: MOST_CONCLUSIONS - len(newest)]
     return [*newest, *(each for each in others if each in strongest)]

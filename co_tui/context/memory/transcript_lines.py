@@ -140,7 +140,9 @@ def _cut(line: str) -> Iterator[str]:
     start = 0
     while start < len(line):
         end = start + LINE_CHARS
-        if end < len(line) and (blank := line.rfind(" ", start + LINE_CHARS // 2, end)) > 0:
-            end = blank
+        if end < len(line):
+            half = start + LINE_CHARS // 2
+            sentence, blank = line.rfind(". ", half, end), line.rfind(" ", half, end)
+            end = sentence + 1 if sentence > 0 else blank if blank > 0 else end
         yield line[start:end].strip()
         start = end

@@ -31,7 +31,7 @@ STATE_SHARE = 0.12
 LARGEST_STATE_TOKENS = 3_000
 DEEP_SHARE = 0.3
 """Of what an ordinary summary may take: the most for a deep compaction."""
-MOST_LEFT_SHARE = 0.5
+MOST_LEFT_SHARE = 0.7
 """Of the window: the maximum size of what replaces a cut."""
 LEAST_NOTE_TOKENS = 80
 """Minimum room for a recollection."""

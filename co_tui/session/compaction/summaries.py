@@ -23,7 +23,7 @@ OFFLINE = "offline"
 LEAST_BUDGET_TOKENS = 120
 MOST_OF_HELD = 0.66
 """Share of the summarised tokens that a compaction may leave."""
-RATION = 0.4
+RATION = 0.25
 """Share of the tokens that leave: how much a journal may grow for them."""
 REWRITTEN = 0.75
 """Share of its limit: how long a journal is when it is written again, so that it can grow again."""

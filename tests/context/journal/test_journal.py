@@ -187,6 +187,26 @@ def test_steps_without_an_entry_are_folded_and_the_latest_ten_keep_their_heads()
     assert sum(int(line[1:].split()[0]) for line in folds) + len(heads) == 60
 
 
+def test_what_was_found_out_in_folded_steps_is_said_unless_the_state_says_it() -> None:
+    found = "The bug is that load_prices is never called, because the table is empty."
+    steps = [message for n in range(60) for message in ran(f"grep -rn name_{n} src_{n}", "one two three four five six")]
+    talk = [*steps[:40], answer(found), *steps[40:]]
+    task = task_for(talk)
+    assert f"\nassistant: {found}\n(" in rewritten(task, 400, "").text
+    assert found not in rewritten(task._replace(standing=f"Concluded: {found}"), 400, "").text
+    again = task._replace(earlier=rewritten(task, 400, ""))
+    assert rewritten(again, 400, "").text.count(found) == 1
+
+
+def test_what_was_read_last_is_shown_around_its_best_line() -> None:
+    code = "\n".join(
+        f"    {word} = compute_{word}(total)" for word in ["first", "second", "third", "price", "fifth", "sixth"]
+    )
+    talk = [*ran("pytest -q", NOISE[0]), *ran("sed -n '10,20p' src/price.py", code), answer("price is wrong there.")]
+    text = told(*talk, budget=900)
+    assert "\n".join(f"    {line.strip()}" for line in code.splitlines()) in text
+
+
 def test_names_are_listed_alone_only_when_no_line_shows_them() -> None:
     lines = [f"name_{n} " + "is told of in many plain words " * 6 for n in range(30)]
     *shown, last = told(answer("\n".join(lines)), budget=200).splitlines()

@@ -75,6 +75,15 @@ def test_data_that_is_nested_deeply_is_no_obstacle(nested: str) -> None:
     assert answer_of(begun, Ending(), f'{{"cabin": "economy", "rest": {nested}}}').gist == "cabin economy"
 
 
+def test_a_search_says_what_it_found_first_and_a_command_what_it_printed_last() -> None:
+    found = "src/a.py:1:price_table = {}\nsrc/b.py:7:price_table.clear()"
+    assert answer_of(begin_call("bash", {"command": "grep -rn price_table src"}), Ending(), found).gist == (
+        "2 lines: src/a.py:1:price_table = {}, …"
+    )
+    printed = "=== prices ===\nthe table is empty\n=== end ==="
+    assert answer_of(begin_call("bash", {"command": "python try.py"}), Ending(), printed).gist == "the table is empty"
+
+
 def test_an_exit_code_within_the_envelope_is_how_the_command_ended() -> None:
     lines = told(*ran("make rows", json.dumps({"output": "the first_row is bad", "metadata": {"exit_code": 2}})))
     assert lines[0] == "- $ make rows → failed (exit 2)"

@@ -187,7 +187,43 @@ def test_a_command_written_wrongly_and_a_reason_given_twice_are_not_reported() -
     assert "unexpected EOF" in record(*slip).state_text(500, ALL)
     state = record(*slip, *failed, *fine).state_text(500, ALL)
     assert "unexpected EOF" not in state
-    assert "python b.py" in state and "python a.py" not in state
+    assert "python b.py" in record(*failed).state_text(500, ALL) and "python" not in state, "it is installed now"
+
+
+def test_a_script_that_failed_is_given_up_once_another_one_went_well() -> None:
+    def script(name: str, output: str) -> list[ModelMessage]:
+        made = [call("bash", command=f"cat > {name} <<'E'\nimport a\nE"), result("")]
+        return [*made, call("bash", command=f"python {name}"), result(output)]
+
+    failed = script("try_one.py", "ValueError: one\n[exit code: 1]")
+    assert "Still failing: $ python try_one.py" in record(*failed).state_text(500, ALL)
+    assert "Failed, not tried again: $ python try_one.py" in (
+        record(*failed, *script("try_two.py", "fine")).state_text(500, ALL)
+    )
+    tests = [call("bash", command="python -m pytest"), result("FAILED test_a\n[exit code: 1]")]
+    assert "Still failing: $ python -m pytest" in record(*tests, *script("a.py", "fine")).state_text(500, ALL)
+
+
+def test_the_folder_that_commands_go_to_is_said_once_and_files_read_have_their_lines_together() -> None:
+    read = [
+        each for at in (1, 20) for each in (call("bash", command=f"cd /app && sed -n '{at},9{at}p' a.py"), result("x"))
+    ]
+    elsewhere = [call("bash", command="cd /tmp && cat b.py"), result("y")]
+    work = record(*read, *elsewhere)
+    assert [step.calls[0].head for step in work.steps] == [
+        "$ sed -n '1,91p' a.py", "$ sed -n '20,920p' a.py", "$ cd /tmp && cat b.py",
+    ]  # fmt: skip
+    assert work.state_text(500, ALL).splitlines()[-2:] == [
+        "Files read: b.py; a.py:20-920, 1-91", "Left out before commands: cd /app &&",
+    ]  # fmt: skip
+
+
+def test_conclusions_that_say_nothing_make_room_for_others() -> None:
+    steps = [call("bash", text, command="ls") for text in ("The cache keeps old names.", "Good, this is correct now.")]
+    assert record(*(each for step in steps for each in (step, result("a")))).state_text(500, ALL).splitlines() == [
+        "Concluded: The cache keeps old names."
+    ]
+    assert "Good, this is correct now." in record(steps[1], result("a")).state_text(500, ALL), "better than nothing"
 
 
 def test_conclusions_are_kept_and_announcements_are_not() -> None:

@@ -22,6 +22,7 @@ from co_tui.context.journal.entries import GAP, Kind
 from co_tui.context.journal.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
 from co_tui.context.journal.shown_lines import bare_lines
 from co_tui.context.measure.count import estimate_text
+from co_tui.context.request.pipeline import MOST_LEFT_SHARE
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
 from co_tui.events.stored_messages import JOURNAL, NOT_A_HEADING, RECOLLECTED, REPLACES, SUMMARY
@@ -181,7 +182,7 @@ def test_a_journal_without_room_is_written_anew_as_one_and_the_latest_steps_that
     journals = journals_in(requests_of(balanced(), work(60)))
     texts = [text for journal in journals for text in texts_of(journal)]
     assert any(not after.startswith(before) for before, after in pairwise(texts))
-    assert all(text.count(EARLIER) == 1 and estimate_text(text) < WINDOW / 2 for text in texts)
+    assert all(text.count(EARLIER) == 1 and estimate_text(text) < MOST_LEFT_SHARE * WINDOW for text in texts)
     for journal, text in zip(journals, texts, strict=True):
         assert journal.metadata
         last = journal.metadata[JOURNAL]["covers"][-1][1] // 2
