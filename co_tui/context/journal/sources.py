@@ -12,7 +12,15 @@ from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.choose_lines import Candidate
 from co_tui.context.journal.conclusions import announces, strength_of
 from co_tui.context.journal.entries import Head, Kind, Place
-from co_tui.context.journal.shown_lines import FIRST, ShownLine, clean, is_empty, is_single_word, shown_lines
+from co_tui.context.journal.shown_lines import (
+    FIRST,
+    ShownLine,
+    clean,
+    is_empty,
+    is_in_head,
+    is_single_word,
+    shown_lines,
+)
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.context.memory.ledger import Ledger, names_of
 from co_tui.context.memory.transcript_lines import MODEL, USER, LinePosition, TranscriptPart, transcript_parts
@@ -153,13 +161,13 @@ def with_neighbours(sources: Sources, candidates: Sequence[Candidate]) -> list[C
         for number, message in zip(numbers, sources.read(numbers), strict=True)
         for part, said in enumerate(transcript_parts(message))
     }
-    return [replace(each, lines=_widened(each.lines, texts)) for each in candidates]
+    return [replace(each, lines=_widened(each.lines, texts, each.head.text)) for each in candidates]
 
 
-def _widened(lines: Sequence[ShownLine], texts: Mapping[Place, TranscriptPart]) -> list[ShownLine]:
+def _widened(lines: Sequence[ShownLine], texts: Mapping[Place, TranscriptPart], in_head: str) -> list[ShownLine]:
     found: dict[LinePosition, ShownLine] = {line.position: line for line in lines}
     for place in dict.fromkeys(line.position[:2] for line in lines):
-        all_lines = shown_lines(*place, texts[place].text) if place in texts else []
+        all_lines = shown_lines(*place, texts[place].text, in_head=in_head) if place in texts else []
         at = {line.position: number for number, line in enumerate(all_lines)}
         for line in lines:
             number = at.get(line.position)
@@ -182,7 +190,7 @@ def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()
         if is_empty(text) or is_single_word(text) or (excerpt.by == MODEL and announces(text)):
             continue
         head = sources.head_of(position[:2], excerpt.by, excerpt.text)
-        if text.strip() not in head.text:
+        if not is_in_head(text, head.text):
             heads[head.at] = head
             found.setdefault(head.at, []).append(ShownLine(position, text))
     return [sources.candidate(heads[place], lines) for place, lines in sorted(found.items())]

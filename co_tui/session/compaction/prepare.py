@@ -19,6 +19,7 @@ from co_tui.session.state.carried_on import carried_on
 
 BACKGROUND_CHARS = 2_000
 """How much of the system prompt the summariser gets."""
+AS_OF = "(As of here; the messages below are newer.)"
 BREAKDOWN = ("system_tokens", "conversation_tokens", "tool_definition_tokens")
 
 
@@ -56,7 +57,8 @@ async def work_in_progress(compaction: Compaction) -> Mapping[str, str]:
     stands = {}
     if history.policy.compacted_share:
         sources = await history.sources_without(refs)
-        stands = {"Where the work stands": sources.work.state_text(history.governor.state_tokens, sources.gone)}
+        if state := sources.work.state_text(history.governor.state_tokens, sources.gone):
+            stands = {"Where the work stands": f"{AS_OF}\n{state}"}
     if history.agent:
         return stands
     loads = history.whole_transcript.skill_loads(history.state, history.entries)
