@@ -96,7 +96,7 @@ class Begun(NamedTuple):
     @property
     def weight(self) -> float:
         """What a line of it counts: one of a file that can be read again is worth less, one of an edit more."""
-        if self.outline or self.read:
+        if self.read or (self.outline and not any(self.scripts.values())):  # a script may be what changes files
             return READ_AGAIN
         if self.run.program == EDIT or self.changes:
             return EDITED

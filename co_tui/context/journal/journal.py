@@ -40,9 +40,9 @@ LATEST_SHARE: Final = 0.4
 """Of the budget: at most this goes to those heads."""
 FINDINGS_SHARE: Final = 0.08
 """Of the budget: at most this goes to what the assistant found out, in its sentences."""
-LATEST_READS: Final = 2
+LATEST_EDITS, LATEST_READS = 1, 2
 READ_SHARE: Final = 0.08
-"""Of the budget: at most this goes to each of the latest files read."""
+"""Of the budget: at most this goes to each of the latest edits and files read."""
 LINES_SHARE: Final = 0.96
 """Of the budget: the rest is for folded steps."""
 LEAST_APPENDED: Final = 0.15
@@ -239,6 +239,8 @@ def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float,
         chooser.open(candidate)
     for candidate in reversed(edits):
         chooser.show_best(candidate)
+    for candidate in edits[-LATEST_EDITS:]:
+        chooser.show_around_best(candidate, read_room)
     reads = list({each.head.text: each for each in calls if each.weight == LATEST_READ}.values())
     for candidate in reads[-LATEST_READS:]:
         chooser.show_around_best(candidate, read_room)
