@@ -26,3 +26,14 @@ def test_a_session_without_a_screen_collects_only_what_came_after_the_libraries(
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     enabled, frozen = done.stdout.split()
     assert enabled == "True" and int(frozen) > LOADED
+
+
+def test_a_server_collects_garbage() -> None:
+    """It runs until it is stopped; every request leaves cycles."""
+    code = (
+        "import gc, sys; from co_tui.headless.web import serve_command\n"
+        "serve_command.serve = lambda *_, **__: print(gc.isenabled()) or 0\n"
+        "from co_tui.__main__ import main; sys.argv[1:] = ['serve']; main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

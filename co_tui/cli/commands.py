@@ -63,6 +63,7 @@ def _serve(call: CommandCall) -> int:
     given = {**kept, "TEXTUAL_DRIVER": SERVED_DRIVER, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
     key = call.context.paths.state / "serve" / f"{options.port}.key"
     served = ServedCommand(arguments, opening, given, private, options.keep, key)
+    _collect_again()  # it runs for days, and every request leaves cycles
     return serve(Address(options.host, options.port), served, allow_remote=options.allow_remote)
 
 

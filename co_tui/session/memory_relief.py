@@ -19,7 +19,7 @@ PACKED_AT_ONCE = 20
 
 
 class MemoryRelief:
-    """Packs what left the history. Above the limit, collects garbage, and if that is not enough, compacts."""
+    """Packs what left the history. Above the limit, gives back free memory, and if that is not enough, compacts."""
 
     def __init__(self, compactor: Compactor) -> None:
         self._compactor = compactor
@@ -37,7 +37,7 @@ class MemoryRelief:
             await asyncio.to_thread(_trim)
         if messages < self._relieved_at + RELIEVED_FOR_MESSAGES or self._compactor.running:
             return
-        if exceeds_limit(runtime.settings.memory_limit_mb):
+        if await exceeds_limit(runtime.settings.memory_limit_mb):
             self._relieved_at = messages
             with contextlib.suppress(CompactionRefused):
                 await self._compactor.compact(runtime.compactable, trigger=Trigger.MEMORY_PRESSURE)
@@ -55,11 +55,12 @@ def _lengths(state: SessionState) -> tuple[int, int]:
 _STATM = Path("/proc/self/statm")
 
 
-def exceeds_limit(limit_mb: int) -> bool:
-    """Whether memory is above the limit even after collecting garbage; False where usage is unknown."""
+async def exceeds_limit(limit_mb: int) -> bool:
+    """Whether memory is above the limit even after giving back what is free; False where usage is unknown."""
     if not limit_mb or resident_mb() <= limit_mb:
         return False
     gc.collect()
+    await asyncio.to_thread(_trim)
     return resident_mb() > limit_mb
 
 

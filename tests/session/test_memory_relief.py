@@ -43,3 +43,15 @@ async def test_free_memory_is_returned_once_enough_messages_left_the_history(
         assert (await session.compact()).success
         await session.submit("and now?")
         assert trims
+
+
+async def test_nothing_is_compacted_for_memory_that_is_free_already(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resident = [3_000.0]
+    monkeypatch.setattr(memory_relief, "resident_mb", lambda: resident[0])
+    monkeypatch.setattr(memory_relief, "_trim", lambda: resident.__setitem__(0, 100.0))
+    async with talking(home, provider, memory_limit_mb=2_048) as session:
+        await talk(session, 6)
+        assert not compactions(session.state)
+    assert resident == [100.0]
