@@ -10,10 +10,19 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.choose_lines import Candidate
-from co_tui.context.journal.conclusions import announces, strength_of
+from co_tui.context.journal.conclusions import STRONG, announces, strength_of
 from co_tui.context.journal.entries import Head, Kind, Place
-from co_tui.context.journal.shown_lines import FIRST, ShownLine, clean, is_empty, is_single_word, shown_lines
+from co_tui.context.journal.shown_lines import (
+    FIRST,
+    ShownLine,
+    clean,
+    is_empty,
+    is_in_head,
+    is_single_word,
+    shown_lines,
+)
 from co_tui.context.journal.work_record import Call, WorkRecord
+from co_tui.context.journal.work_state import without_folder
 from co_tui.context.memory.ledger import Ledger, names_of
 from co_tui.context.memory.transcript_lines import MODEL, USER, LinePosition, TranscriptPart, transcript_parts
 from co_tui.inert import one_line
@@ -27,8 +36,6 @@ LATEST_READ: Final = 1.2
 """What a line of a file counts that one of the latest calls read: it is worked on next."""
 FINDING: Final = -1
 """In the place of a part of a message: what the message concluded."""
-STRONG: Final = 2
-"""A conclusion that finds out or settles something."""
 PROMPT_CHARS: Final = 80
 """How much of a prompt marks its place; the user's words are quoted elsewhere."""
 
@@ -42,6 +49,13 @@ class Sources:
     gone: frozenset[int]
     read: Callable[[Sequence[int]], Iterable[ModelMessage]]
     """Reads messages by their numbers."""
+    left_out: str = ""
+    """How commands begin that are shown without it, since the text next to the journal says so."""
+
+    def shown_with(self, standing: str) -> "Sources":
+        """The same for a journal next to a text, which may say what is left out before commands."""
+        said = self.work.left_out
+        return replace(self, left_out=said.words if said.line and said.line in standing.splitlines() else "")
 
     def names_there(self) -> dict[str, int]:
         """The names in messages still in the context."""
@@ -75,12 +89,12 @@ class Sources:
     def _call_head(self, place: Place) -> Head | None:
         """The call that a part of a message is, or is the result of."""
         if (found := self.work.answered_by(place)) is not None:
-            return _head(*found)
+            return self._head(*found)
         calls = self.work.calls_of(place[0])
         if IN_TEXT <= place[1] < IN_TEXT + len(calls):
-            return _head(place[1] - IN_TEXT, calls[place[1] - IN_TEXT])
+            return self._head(place[1] - IN_TEXT, calls[place[1] - IN_TEXT])
         return next(
-            (_head(at, call) for at, call in enumerate(calls) if call.call_at == place and not call.in_text), None
+            (self._head(at, call) for at, call in enumerate(calls) if call.call_at == place and not call.in_text), None
         )
 
     def current(self, head: Head) -> Head:
@@ -95,15 +109,15 @@ class Sources:
 
     def calls(self, number: int) -> list[Head]:
         """The calls in a message, in order; the state has the plan, so that those that write it are left out."""
-        return [_head(at, call) for at, call in enumerate(self.work.calls_of(number)) if call.verb != PLAN]
+        return [self._head(at, call) for at, call in enumerate(self.work.calls_of(number)) if call.verb != PLAN]
+
+    def _head(self, at: int, call: Call) -> Head:
+        text = without_folder(call.head, self.left_out)
+        return Head(_place(at, call), Kind.CALL, text, call.verb, call.outcome, call.time, *call.answer)
 
 
 def _place(at: int, call: Call) -> Place:
     return (call.call_at[0], IN_TEXT + at) if call.in_text else call.call_at
-
-
-def _head(at: int, call: Call) -> Head:
-    return Head(_place(at, call), Kind.CALL, call.head, call.verb, call.outcome, call.time, *call.answer)
 
 
 def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate]:
@@ -182,7 +196,7 @@ def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()
         if is_empty(text) or is_single_word(text) or (excerpt.by == MODEL and announces(text)):
             continue
         head = sources.head_of(position[:2], excerpt.by, excerpt.text)
-        if text.strip() not in head.text:
+        if not is_in_head(text, head.text):
             heads[head.at] = head
             found.setdefault(head.at, []).append(ShownLine(position, text))
     return [sources.candidate(heads[place], lines) for place, lines in sorted(found.items())]

@@ -198,6 +198,28 @@ def test_what_was_found_out_in_folded_steps_is_said_unless_the_state_says_it() -
     assert rewritten(again, 400, "").text.count(found) == 1
 
 
+def test_what_a_text_says_other_than_what_was_found_out_is_kept() -> None:
+    found = "The root cause is that load_prices is never called."
+    rest = "- never delete the table legacy_rates_2019, because audit_export reads it"
+    steps = [message for n in range(8) for message in ran(f"grep -rn name_{n} src_{n}", "one two three four five six")]
+    text = rewritten(task_for([*steps, answer(f"{found}\n\nStill open:\n{rest}"), *steps]), 2_000, "").text
+    assert text.count(found) == text.count(rest) == 1
+
+
+def test_the_folder_of_commands_is_left_out_only_where_the_text_next_to_it_says_so() -> None:
+    talk = [*ran("cd /srv/app && make rows", "built it\nin two steps"), *ran("cd /srv/app && make total", "a\nb c")]
+    talk += ran("make rows", "built it here\nin one step")
+    assert [line for line in told(*talk).splitlines() if line.startswith("- ")] == [
+        "- $ cd /srv/app && make rows", "- $ cd /srv/app && make total", "- $ make rows",
+    ]  # fmt: skip
+    task = task_for(talk)
+    state = task.sources.work.state_text(200, task.sources.gone)
+    lines = rewritten(task._replace(standing=state), 400, "").text.splitlines()
+    assert [line for line in lines if line.startswith("- ")] == ["- $ make rows", "- $ make total", "- $ make rows"]
+    assert not any("cd /srv/app" in line for line in lines)
+    assert "Left out before some commands: cd /srv/app &&" in state
+
+
 def test_what_was_read_last_is_shown_even_if_it_names_nothing() -> None:
     text = told(*ran("sed -n '10,14p' src/price.py", "\n".join(NOISE[:4])), *ran("make", "built"), budget=900)
     assert "\n".join(f"    {line}" for line in NOISE[:4]) in text
