@@ -19,6 +19,7 @@ from co_tui.context.journal.sources import (
     FINDING,
     LATEST_READ,
     Sources,
+    as_cut_now,
     findings,
     fresh_candidates,
     merged,
@@ -170,14 +171,8 @@ def rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
 
 def _rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
     sources, fresh = task.sources, _fresh(task)
-    candidates = merged(
-        fresh_candidates(sources, fresh),
-        [
-            sources.candidate(sources.current(each.head), list(each.lines))
-            for each in task.earlier.entries
-            if each.head.at[0] in sources.gone and each.head.at[1] != FINDING
-        ],
-    )
+    before = [each for each in task.earlier.entries if each.head.at[0] in sources.gone and each.head.at[1] != FINDING]
+    candidates = merged(fresh_candidates(sources, fresh), as_cut_now(sources, before))
     weights = _heaviest(sources.ledger, budget_tokens)
     candidates = merged(candidates, with_neighbours(sources, remembered(sources, weights, frozenset(fresh))))
     room = budget_tokens - estimate_text(story)

@@ -11,7 +11,7 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.choose_lines import Candidate
 from co_tui.context.journal.conclusions import STRONG, announces, strength_of
-from co_tui.context.journal.entries import Head, Kind, Place
+from co_tui.context.journal.entries import Entry, Head, Kind, Place
 from co_tui.context.journal.shown_lines import (
     FIRST,
     ShownLine,
@@ -24,7 +24,14 @@ from co_tui.context.journal.shown_lines import (
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.context.journal.work_state import without_folder
 from co_tui.context.memory.ledger import Ledger, names_of
-from co_tui.context.memory.transcript_lines import MODEL, USER, LinePosition, TranscriptPart, transcript_parts
+from co_tui.context.memory.transcript_lines import (
+    MODEL,
+    USER,
+    LinePosition,
+    TranscriptPart,
+    lines_of,
+    transcript_parts,
+)
 from co_tui.inert import one_line
 
 _TELLING: Final = re.compile(r"[^\W\d][\w-]*[._/:@][^\W\d]|[^\W\d_]\d|\d[^\W\d_]|_|[a-z][A-Z]")
@@ -159,14 +166,35 @@ def findings(sources: Sources, standing: str) -> list[Candidate]:
     ]
 
 
-def with_neighbours(sources: Sources, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Remembered lines with those that stood before and after them, which are read again."""
-    numbers = sorted({line.position.message for each in candidates for line in each.lines})
-    texts = {
+def as_cut_now(sources: Sources, entries: Sequence[Entry]) -> list[Candidate]:
+    """Entries that were written before, without lines that are no longer where they were: older versions cut long lines
+    differently."""
+    texts = _texts(sources, entries)
+    lines = {place: lines_of(said.text) for place, said in texts.items()}
+    return [
+        sources.candidate(sources.current(each.head), [line for line in each.lines if _is_at_its_place(line, lines)])
+        for each in entries
+    ]
+
+
+def _is_at_its_place(line: ShownLine, lines: Mapping[Place, Sequence[str]]) -> bool:
+    now = lines.get(line.position[:2], ())
+    return line.is_name or (line.position.line < len(now) and clean(now[line.position.line]) == line.text)
+
+
+def _texts(sources: Sources, steps: Sequence[Candidate | Entry]) -> dict[Place, TranscriptPart]:
+    """The parts of messages that lines of these steps are from, and the other parts of those messages."""
+    numbers = sorted({line.position.message for each in steps for line in each.lines} & sources.gone)
+    return {
         (number, part): said
         for number, message in zip(numbers, sources.read(numbers), strict=True)
         for part, said in enumerate(transcript_parts(message))
     }
+
+
+def with_neighbours(sources: Sources, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Remembered lines with those that stood before and after them, which are read again."""
+    texts = _texts(sources, candidates)
     return [replace(each, lines=_widened(each.lines, texts)) for each in candidates]
 
 

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact.offline_summary import sources_of, summarise_offline
-from co_tui.context.journal.journal import rewritten
-from co_tui.context.journal.shown_lines import is_single_word, shown_lines
+from co_tui.context.journal.entries import Entry, Head, Kind
+from co_tui.context.journal.journal import Journal, rewritten
+from co_tui.context.journal.shown_lines import FIRST, ShownLine, is_single_word, shown_lines
 from co_tui.context.measure.count import estimate_text
+from co_tui.context.memory.transcript_lines import LinePosition
 from tests.support.journal_talks import answer, called, prompt, ran, task_for
 
 NOISE = [f"noise word {n} again" for n in range(60)]
@@ -204,6 +206,18 @@ def test_what_a_text_says_other_than_what_was_found_out_is_kept() -> None:
     steps = [message for n in range(8) for message in ran(f"grep -rn name_{n} src_{n}", "one two three four five six")]
     text = rewritten(task_for([*steps, answer(f"{found}\n\nStill open:\n{rest}"), *steps]), 2_000, "").text
     assert text.count(found) == text.count(rest) == 1
+
+
+def test_lines_of_an_older_journal_that_are_cut_differently_now_are_read_again() -> None:
+    line = " ".join(f"The table_{n} is read by loader_{n} and written by saver_{n} at night." for n in range(12))
+    task = task_for([prompt("go"), answer(line)])
+    first, last = line[:236].rpartition(" ")[0], line[-74:]
+    older = [ShownLine(LinePosition(1, 0, 0), first, FIRST), ShownLine(LinePosition(1, 0, 3), last, is_last=True)]
+    nowhere = [ShownLine(LinePosition(at, 0, 7), "the line_of nothing is here") for at in (-1, 1, 99)]
+    entry = Entry(Head((1, 0), Kind.SAID, ""), (*older, *nowhere))
+    earlier = Journal(entries=(entry,), blocks=(entry.text,), covers=((0, 1),))
+    text = rewritten(task._replace(earlier=Journal.from_json(earlier.as_json(), earlier.text)), 400, "").text
+    assert " ".join(text.replace("assistant: ", "").split()) == line
 
 
 def test_the_folder_of_commands_is_left_out_only_where_the_text_next_to_it_says_so() -> None:
