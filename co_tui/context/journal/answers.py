@@ -16,8 +16,7 @@ ANSWER_CHARS: Final = 60
 GIST_CHARS: Final = 100
 FOUND_CHARS: Final = 80
 """Of the first line that a search found."""
-_RULE: Final = re.compile(r"([=*#~_-])\1{2,}.*\1{3,}")
-"""A line that only sets off a part of what is printed."""
+_RULES: Final = tuple(3 * sign for sign in "=*#~_-")
 RECORD_CHARS, RECORDS_CHARS = 160, 240
 MOST_RECORDS, VALUES_OF_A_RECORD, DEEPEST = 10, 6, 5
 _READ_CHARS: Final = 100_000
@@ -53,8 +52,13 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
         return Answer(gist=f"{len(lines)} lines" + ("" if begun.read else f": {one_line(lines[0], FOUND_CHARS)}, …"))
     if begun.line is None:
         return Answer(gist=one_line(lines[0], GIST_CHARS))
-    last = next((line for line in reversed(lines) if not _RULE.fullmatch(line)), lines[-1])
+    last = next((line for line in reversed(lines) if not _sets_off(line)), lines[-1])
     return Answer(gist=one_line(last, GIST_CHARS))
+
+
+def _sets_off(line: str) -> bool:
+    """Whether a line only sets off a part of what is printed. Not by a pattern: a long rule would take minutes."""
+    return line.startswith(_RULES) and line.endswith(line[:3])
 
 
 def _record(result: str, head: str) -> str:

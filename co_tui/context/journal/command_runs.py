@@ -26,7 +26,7 @@ ANSWERS_WITH_ONE: Final = frozenset((
     "type", "command", "colordiff", "expr",
 ))  # fmt: skip
 """Programs whose exit code 1 is an answer: no match, or a difference."""
-_RUN_ALL: Final = frozenset(
+RUN_ALL: Final = frozenset(
     ("pytest", "unittest", "runtests.py", "tox", "nox", "vitest", "jest", "mocha", "ruff", "mypy")
 )
 """Programs that without a target run on everything."""
@@ -57,10 +57,10 @@ class Run(NamedTuple):
         if self.narrowed and self.narrowed != earlier.narrowed:
             return False
         if not self.targets:
-            return not earlier.targets or self.program in _RUN_ALL
+            return not earlier.targets or self.program in RUN_ALL
         if not earlier.targets:
             return False
-        if self.program in _RUN_ALL:
+        if self.program in RUN_ALL:
             return all(any(_within(target, mine) for mine in self.targets) for target in earlier.targets)
         return len(self.targets) == len(earlier.targets) and all(map(is_same_path, self.targets, earlier.targets))
 

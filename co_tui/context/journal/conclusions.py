@@ -12,6 +12,8 @@ MOST_SENTENCES: Final = 3
 LONGEST_CHARS: Final = MOST_CHARS + 60
 """Of a single sentence that is longer."""
 FEW_WORDS: Final = 7
+STRONG: Final = 2
+"""A conclusion that finds out or settles something."""
 _VAGUE: Final = late_pattern(
     r"(?:good|great|perfect|excellent|actually|now|ok(?:ay)?|yes|hmm|that|this|it|these|those|je|ich)\b", re.IGNORECASE
 )
@@ -169,7 +171,13 @@ def strength_of(conclusion: str) -> int:
 def says_little(conclusion: str) -> bool:
     """Whether a conclusion is a few words about nothing that has a name, or ends before it says something."""
     is_vague = conclusion.count(" ") < FEW_WORDS and _VAGUE.match(conclusion) and not _NAMES.search(conclusion)
-    return bool(is_vague) or conclusion.endswith((":", "："))
+    return (bool(is_vague) and strength_of(conclusion) < STRONG) or conclusion.endswith((":", "："))
+
+
+def repeats(line: str, conclusion: str) -> bool:
+    """Whether a line is in a conclusion, or has a sentence of it."""
+    bare = _LABEL.sub("", _ITEM.sub("", line.strip(), count=1)).strip()
+    return bare in conclusion or any(each in line for each in _split(conclusion))
 
 
 def announces(line: str) -> bool:

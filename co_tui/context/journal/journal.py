@@ -12,12 +12,14 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
 from co_tui.context.journal.calls import EDITED
 from co_tui.context.journal.choose_lines import Candidate, Chooser, bare_names, focus_words
+from co_tui.context.journal.conclusions import repeats
 from co_tui.context.journal.entries import Entry, Head, Kind, Place, rendered
 from co_tui.context.journal.shown_lines import bare_lines
 from co_tui.context.journal.sources import (
     FINDING,
     LATEST_READ,
     Sources,
+    as_cut_now,
     findings,
     fresh_candidates,
     merged,
@@ -40,6 +42,8 @@ LATEST_SHARE: Final = 0.4
 """Of the budget: at most this goes to those heads."""
 FINDINGS_SHARE: Final = 0.08
 """Of the budget: at most this goes to what the assistant found out, in its sentences."""
+REST_WEIGHT: Final = 0.7
+"""What a line counts of a text whose conclusion is shown."""
 LATEST_EDITS, LATEST_READS = 1, 2
 READ_SHARE: Final = 0.08
 """Of the budget: at most this goes to each of the latest edits and files read."""
@@ -141,7 +145,7 @@ class JournalTask(NamedTuple):
 def appended(task: JournalTask) -> Journal | None:
     """The journal with entries for what leaves now; None if there is no room for them."""
     with task.sources.ledger.lock:
-        return _appended(task)
+        return _appended(task._replace(sources=task.sources.shown_with(task.standing)))
 
 
 def _appended(task: JournalTask) -> Journal | None:
@@ -162,19 +166,13 @@ def _appended(task: JournalTask) -> Journal | None:
 def rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
     """All that left, rewritten within the budget, with the story first."""
     with task.sources.ledger.lock:
-        return _rewritten(task, budget_tokens, story)
+        return _rewritten(task._replace(sources=task.sources.shown_with(task.standing)), budget_tokens, story)
 
 
 def _rewritten(task: JournalTask, budget_tokens: float, story: str) -> Journal:
     sources, fresh = task.sources, _fresh(task)
-    candidates = merged(
-        fresh_candidates(sources, fresh),
-        [
-            sources.candidate(sources.current(each.head), list(each.lines))
-            for each in task.earlier.entries
-            if each.head.at[0] in sources.gone and each.head.at[1] != FINDING
-        ],
-    )
+    before = [each for each in task.earlier.entries if each.head.at[0] in sources.gone and each.head.at[1] != FINDING]
+    candidates = merged(fresh_candidates(sources, fresh), as_cut_now(sources, before))
     weights = _heaviest(sources.ledger, budget_tokens)
     candidates = merged(candidates, with_neighbours(sources, remembered(sources, weights, frozenset(fresh))))
     room = budget_tokens - estimate_text(story)
@@ -249,15 +247,23 @@ def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float,
 def _with_findings(
     chooser: Chooser, candidates: Sequence[Candidate], found: Sequence[Candidate], room: float
 ) -> list[Candidate]:
-    """The candidates with what the assistant found out, the strongest first; it replaces the lines of the same text."""
+    """The candidates with what the assistant found out, the strongest first; it replaces the lines that say it."""
     shown: dict[int, Candidate] = {}
     for finding in found:
         cost = finding.head_cost + finding.weighed[0].cost
         if cost <= room and chooser.show_best(finding, opening=True):
             shown[finding.head.at[0]] = finding
             room -= cost
-    others = [each for each in candidates if each.head.kind is not Kind.SAID or each.head.at[0] not in shown]
-    return sorted((*others, *shown.values()), key=lambda each: each.head.at)
+    others = (_without(each, shown.get(each.head.at[0])) for each in candidates)
+    return sorted((*filter(None, others), *shown.values()), key=lambda each: each.head.at)
+
+
+def _without(candidate: Candidate, finding: Candidate | None) -> Candidate | None:
+    """What a text says other than what was found out; None if nothing is left."""
+    if finding is None or candidate.head.kind is not Kind.SAID:
+        return candidate
+    left = [line for line in candidate.lines if not repeats(line.text, finding.lines[0].text)]
+    return replace(candidate, lines=left, weight=REST_WEIGHT) if left else None
 
 
 def _heaviest(ledger: Ledger, budget_tokens: float) -> dict[str, float]:

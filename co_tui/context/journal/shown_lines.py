@@ -92,7 +92,7 @@ def shown_lines(
     before, is_open = FIRST, False
     for number, line in enumerate(lines):
         cleaned = clean(line)
-        if is_empty(cleaned) or (in_head and is_in_head(cleaned, in_head)):
+        if is_empty(cleaned) or is_in_head(cleaned, in_head):
             continue
         is_open = is_single_word(cleaned) or (is_left_out is not None and is_left_out(cleaned))
         if not is_open:
@@ -104,8 +104,8 @@ def shown_lines(
 
 
 def is_in_head(line: str, head: str) -> bool:
-    """Whether a head has this line, on which a command may go to a folder first."""
-    return _GOES_TO.sub("", " ".join(line.split())) in head
+    """Whether the head of a step says a line of its command; the folder to which it goes may be left out."""
+    return bool(head) and _GOES_TO.sub("", " ".join(line.split())) in head
 
 
 def clean(line: str) -> str:

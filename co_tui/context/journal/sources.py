@@ -10,8 +10,8 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.choose_lines import Candidate
-from co_tui.context.journal.conclusions import announces, strength_of
-from co_tui.context.journal.entries import Head, Kind, Place
+from co_tui.context.journal.conclusions import STRONG, announces, strength_of
+from co_tui.context.journal.entries import Entry, Head, Kind, Place
 from co_tui.context.journal.shown_lines import (
     FIRST,
     ShownLine,
@@ -22,8 +22,16 @@ from co_tui.context.journal.shown_lines import (
     shown_lines,
 )
 from co_tui.context.journal.work_record import Call, WorkRecord
+from co_tui.context.journal.work_state import without_folder
 from co_tui.context.memory.ledger import Ledger, names_of
-from co_tui.context.memory.transcript_lines import MODEL, USER, LinePosition, TranscriptPart, transcript_parts
+from co_tui.context.memory.transcript_lines import (
+    MODEL,
+    USER,
+    LinePosition,
+    TranscriptPart,
+    lines_of,
+    transcript_parts,
+)
 from co_tui.inert import one_line
 
 _TELLING: Final = re.compile(r"[^\W\d][\w-]*[._/:@][^\W\d]|[^\W\d_]\d|\d[^\W\d_]|_|[a-z][A-Z]")
@@ -35,8 +43,6 @@ LATEST_READ: Final = 1.2
 """What a line of a file counts that one of the latest calls read: it is worked on next."""
 FINDING: Final = -1
 """In the place of a part of a message: what the message concluded."""
-STRONG: Final = 2
-"""A conclusion that finds out or settles something."""
 PROMPT_CHARS: Final = 80
 """How much of a prompt marks its place; the user's words are quoted elsewhere."""
 
@@ -50,6 +56,13 @@ class Sources:
     gone: frozenset[int]
     read: Callable[[Sequence[int]], Iterable[ModelMessage]]
     """Reads messages by their numbers."""
+    left_out: str = ""
+    """How commands begin that are shown without it, since the text next to the journal says so."""
+
+    def shown_with(self, standing: str) -> "Sources":
+        """The same for a journal next to a text, which may say what is left out before commands."""
+        said = self.work.left_out
+        return replace(self, left_out=said.words if said.line and said.line in standing.splitlines() else "")
 
     def names_there(self) -> dict[str, int]:
         """The names in messages still in the context."""
@@ -83,12 +96,12 @@ class Sources:
     def _call_head(self, place: Place) -> Head | None:
         """The call that a part of a message is, or is the result of."""
         if (found := self.work.answered_by(place)) is not None:
-            return _head(*found)
+            return self._head(*found)
         calls = self.work.calls_of(place[0])
         if IN_TEXT <= place[1] < IN_TEXT + len(calls):
-            return _head(place[1] - IN_TEXT, calls[place[1] - IN_TEXT])
+            return self._head(place[1] - IN_TEXT, calls[place[1] - IN_TEXT])
         return next(
-            (_head(at, call) for at, call in enumerate(calls) if call.call_at == place and not call.in_text), None
+            (self._head(at, call) for at, call in enumerate(calls) if call.call_at == place and not call.in_text), None
         )
 
     def current(self, head: Head) -> Head:
@@ -103,15 +116,15 @@ class Sources:
 
     def calls(self, number: int) -> list[Head]:
         """The calls in a message, in order; the state has the plan, so that those that write it are left out."""
-        return [_head(at, call) for at, call in enumerate(self.work.calls_of(number)) if call.verb != PLAN]
+        return [self._head(at, call) for at, call in enumerate(self.work.calls_of(number)) if call.verb != PLAN]
+
+    def _head(self, at: int, call: Call) -> Head:
+        text = without_folder(call.head, self.left_out)
+        return Head(_place(at, call), Kind.CALL, text, call.verb, call.outcome, call.time, *call.answer)
 
 
 def _place(at: int, call: Call) -> Place:
     return (call.call_at[0], IN_TEXT + at) if call.in_text else call.call_at
-
-
-def _head(at: int, call: Call) -> Head:
-    return Head(_place(at, call), Kind.CALL, call.head, call.verb, call.outcome, call.time, *call.answer)
 
 
 def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate]:
@@ -153,14 +166,35 @@ def findings(sources: Sources, standing: str) -> list[Candidate]:
     ]
 
 
-def with_neighbours(sources: Sources, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Remembered lines with those that stood before and after them, which are read again."""
-    numbers = sorted({line.position.message for each in candidates for line in each.lines})
-    texts = {
+def as_cut_now(sources: Sources, entries: Sequence[Entry]) -> list[Candidate]:
+    """Entries that were written before, without lines that are no longer where they were: older versions cut long lines
+    differently."""
+    texts = _texts(sources, entries)
+    lines = {place: lines_of(said.text) for place, said in texts.items()}
+    return [
+        sources.candidate(sources.current(each.head), [line for line in each.lines if _is_at_its_place(line, lines)])
+        for each in entries
+    ]
+
+
+def _is_at_its_place(line: ShownLine, lines: Mapping[Place, Sequence[str]]) -> bool:
+    now = lines.get(line.position[:2], ())
+    return line.is_name or (line.position.line < len(now) and clean(now[line.position.line]) == line.text)
+
+
+def _texts(sources: Sources, steps: Sequence[Candidate | Entry]) -> dict[Place, TranscriptPart]:
+    """The parts of messages that lines of these steps are from, and the other parts of those messages."""
+    numbers = sorted({line.position.message for each in steps for line in each.lines} & sources.gone)
+    return {
         (number, part): said
         for number, message in zip(numbers, sources.read(numbers), strict=True)
         for part, said in enumerate(transcript_parts(message))
     }
+
+
+def with_neighbours(sources: Sources, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Remembered lines with those that stood before and after them, which are read again."""
+    texts = _texts(sources, candidates)
     return [replace(each, lines=_widened(each.lines, texts, each.head.text)) for each in candidates]
 
 

@@ -22,7 +22,7 @@ from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
 from co_tui.context.journal.shell_files import Change, base_name, script_run_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
-from co_tui.context.journal.work_state import WorkState
+from co_tui.context.journal.work_state import LeftOut, WorkState
 from co_tui.context.memory.transcript_lines import DENIED_BY_USER, NOT_ALLOWED, USER, transcript_parts
 from co_tui.context.memory.unwrap import unwrapped
 from co_tui.events.content import content_text
@@ -40,8 +40,6 @@ UNDONE, RESTORED_LATER = "undone by the user", "undone later"
 _UNDONE: Final = frozenset((UNDONE, RESTORED_LATER))
 _UNDO: Final = late_pattern(r"(?:\s*^/undo[ \t]*$)+", re.MULTILINE)
 """How a message begins by which a user undoes the last edits, in some programs."""
-_GOES_TO: Final = late_pattern(r"\$ (cd /[^\s;&|]+ &&) (?=\S)")
-"""How a command begins that runs in a folder."""
 
 
 class Call(NamedTuple):
@@ -132,6 +130,11 @@ class WorkRecord:
         """Whether a user message is the result of a call in text, not the user's words."""
         return number in self._observed
 
+    @property
+    def left_out(self) -> LeftOut:
+        """How many commands begin, which the state says once."""
+        return self._state.left_out
+
     def state_text(self, budget_tokens: float, gone: Collection[int]) -> str:
         """Where the work stands, within the budget; `gone` are the messages that are no longer in the request."""
         return self._state.text(budget_tokens, [step.concluded for step in self.conclusions(gone)])
@@ -153,21 +156,13 @@ class WorkRecord:
                 texts.append(part.content)
                 continue
             self._calls_tools = True
-            begun = self._at_home(begin_call(part.tool_name, *_arguments(part)))
+            begun = begin_call(part.tool_name, *_arguments(part))
             self._pending.append(_Pending(part.tool_call_id, step, len(calls), begun))
             calls.append(_call((number, at), begun))
         if not self._calls_tools:
             calls = self._calls_in_texts(number, parts, step)
         self._step_at[number] = len(self.steps)
         self.steps.append(Step(number, tuple(map(self._timed, calls)), concluded("\n".join(texts))))
-
-    def _at_home(self, begun: Begun) -> Begun:
-        """Without going to the folder in which the first command ran: the state says so."""
-        if (found := _GOES_TO.match(begun.head)) is None:
-            return begun
-        self._state.left_out = self._state.left_out or found[1]
-        is_left_out = found[1] == self._state.left_out
-        return begun._replace(head=f"$ {begun.head[found.end() :]}") if is_left_out else begun
 
     def _timed(self, call: Call) -> Call:
         self._times[call.head] += 1
@@ -177,7 +172,7 @@ class WorkRecord:
         calls: list[Call] = []
         for at, part in enumerate(parts):
             for found in calls_in_text(part.content) if isinstance(part, TextPart) else ():
-                begun = self._at_home(begin_call(found.tool, found.values))
+                begun = begin_call(found.tool, found.values)
                 call = _call((number, at), begun)._replace(in_text=True)
                 if found.is_answered:
                     self._in_text.append(_Pending("", step, len(calls), begun, found.is_sure))

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from posixpath import join, normpath
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
-from co_tui.context.journal.command_runs import INLINE, INSTALLERS, Run, is_same_path
+from co_tui.context.journal.command_runs import INLINE, INSTALLERS, RUN_ALL, Run, is_same_path
 from co_tui.context.journal.conclusions import says_little, strength_of
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
-from co_tui.context.journal.shell_files import Change
+from co_tui.context.journal.shell_files import Change, base_name
 from co_tui.context.measure.count import estimate_text
 from co_tui.events.tool_wording import FAILED
 from co_tui.inert import one_line
@@ -37,6 +38,9 @@ CONCLUDED: Final = "Concluded: "
 LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
 LEFT_OUT: Final = "Left out before commands: "
+LEFT_OUT_BEFORE_SOME: Final = "Left out before some commands: "
+_GOES_TO: Final = re.compile(r"\$ (cd /[^\s;&|]+ &&) (?=\S)")
+"""How a command begins that runs in a folder."""
 MOST_GIVEN_UP: Final = 2
 MOST_RANGES: Final = 4
 _TO_INSTALL: Final = frozenset(("install", "add", "i"))
@@ -51,8 +55,15 @@ _BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", NEW_FILES: ", ", DONE: "; ",
 """Sections on one line, and what is between their names."""
 _WEIGHTS: Final = {PLAN: 4, FILES_CHANGED: 6, NEW_FILES: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
 """How many blocks of a section are chosen for one of another."""
-_FIRST_TURN: Final = {GIVEN_UP: 2, LAST_GOOD: 3, FILES_READ: 4}
+_FIRST_TURN: Final = {LEFT_OUT: -1, GIVEN_UP: 2, LAST_GOOD: 3, FILES_READ: 4}
 _HEADING_TOKENS: Final = 8
+
+
+class LeftOut(NamedTuple):
+    """How many commands begin, and the line that says so; both are empty if they do not."""
+
+    words: str = ""
+    line: str = ""
 
 
 class _Changed(NamedTuple):
@@ -91,8 +102,11 @@ class WorkState:
         self._seen: set[str] = set()
         """All files that were read, without the numbers of lines."""
         self._last_good = ""
-        self.left_out = ""
-        """How many commands begin, which is said once; empty if they do not."""
+        self._went_to: set[str] = set()
+        self._home = ""
+        """The first folder that commands went to twice."""
+        self._runs_elsewhere = False
+        """Whether commands ran that went to no folder."""
         self._plan: tuple[str, ...] = ()
         self._calls = 0
 
@@ -110,10 +124,27 @@ class WorkState:
         ]
         for change in changes:
             self._change(change)
-        if ending.outcome.startswith(FAILED) or ending.outcome == PRINTED_AN_ERROR:
+        self._go_to_folder(begun, ending)
+        if _ran(ending):
             self._fail(begun, ending)
         elif not ending.outcome:
             self._go_well(begun, changes)
+
+    @property
+    def left_out(self) -> LeftOut:
+        if not self._home:
+            return LeftOut()
+        return LeftOut(self._home, f"{LEFT_OUT_BEFORE_SOME if self._runs_elsewhere else LEFT_OUT}{self._home}")
+
+    def _go_to_folder(self, begun: Begun, ending: Ending) -> None:
+        """Follow which folder a command went to; one that is not there, or was not gone to, is none."""
+        if (found := _GOES_TO.match(begun.head)) is None:
+            self._runs_elsewhere = self._runs_elsewhere or (
+                begun.line is not None and not begun.head[2:].startswith("cd ")
+            )
+        elif not ending.outcome or (_ran(ending) and "cd: " not in ending.error):
+            self._home = self._home or (found[1] if found[1] in self._went_to else "")
+            self._went_to.add(found[1])
 
     def _change(self, change: Change) -> None:
         path = self._known(change.path)
@@ -147,7 +178,8 @@ class WorkState:
     def _is_another_script(self, failed: _Failing, begun: Begun) -> bool:
         """Whether one script that was written on the way failed, and another one went well instead of it."""
         one, other = failed.run, begun.run
-        return one.program == other.program and all(self._is_new(run.targets) for run in (one, other))
+        is_alike = one.program == other.program and one.program not in RUN_ALL
+        return is_alike and not _is_test(one.targets) and all(self._is_new(run.targets) for run in (one, other))
 
     def _is_new(self, targets: Sequence[str]) -> bool:
         return any(of.is_new and is_same_path(path, targets[0]) for path, of in self._changed.items() if targets)
@@ -189,17 +221,21 @@ class WorkState:
 
     def text(self, budget_tokens: float, conclusions: Sequence[str]) -> str:
         """The state in lines, within the budget; `conclusions` are all there are, in order."""
+        left_out = self.left_out
+        if _cost([left_out.line], is_first=True) > budget_tokens:
+            left_out = LeftOut()
+        shown = partial(without_folder, left_out=left_out.words)
         sections = {
             PLAN: [[step] for step in self._plan[:MOST_PLANNED]],
             FILES_CHANGED: self._files(is_new=False),
             NEW_FILES: self._files(is_new=True),
-            DONE: [[_counted(head, times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
-            STILL_FAILING: [_failing_lines(each) for each in self._worst(is_over=False)],
+            DONE: [[_counted(shown(head), times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
+            STILL_FAILING: [_failing_lines(each, shown(each.head)) for each in self._worst(is_over=False)],
             CONCLUDED: [[f"{CONCLUDED}{each}"] for each in _telling(conclusions)],
-            GIVEN_UP: [_failing_lines(each) for each in self._worst(is_over=True)[:MOST_GIVEN_UP]],
-            LAST_GOOD: [[f"{LAST_GOOD}{self._last_good}"]] if self._last_good else [],
+            GIVEN_UP: [_failing_lines(each, shown(each.head)) for each in self._worst(is_over=True)[:MOST_GIVEN_UP]],
+            LAST_GOOD: [[f"{LAST_GOOD}{shown(self._last_good)}"]] if self._last_good else [],
             FILES_READ: [[path] for path in self._read_files()],
-            LEFT_OUT: [[f"{LEFT_OUT}{self.left_out}"]] if self.left_out else [],
+            LEFT_OUT: [[left_out.line]] if left_out.line else [],
         }
         chosen = _fitting(sections, budget_tokens)
         return "\n".join(line for kind, blocks in chosen.items() for line in _lines(kind, blocks, len(sections[kind])))
@@ -213,9 +249,9 @@ class WorkState:
         found: dict[str, list[str]] = {}
         for each in reversed(self._read):
             lines = _LINES.search(each)
-            found.setdefault(each[: lines.start()] if lines else each, []).extend([lines[1]] if lines else [])
+            found.setdefault(each[: lines.start()] if lines else each, []).append(lines[1] if lines else "")
         return [
-            f"{path}:{', '.join(ranges[:MOST_RANGES])}" if ranges else path
+            path if "" in ranges else f"{path}:{', '.join(ranges[:MOST_RANGES])}"
             for path, ranges in list(found.items())[:MOST_READ]
         ]
 
@@ -228,9 +264,23 @@ class WorkState:
         return sorted(newest, key=lambda each: each.looks)[:MOST_FAILING]
 
 
+def without_folder(head: str, left_out: str) -> str:
+    """A command without how it begins, if that is left out."""
+    return f"$ {head.removeprefix(f'$ {left_out} ')}" if left_out and head.startswith(f"$ {left_out} ") else head
+
+
+def _ran(ending: Ending) -> bool:
+    """Whether a call was made and failed."""
+    return ending.outcome.startswith(FAILED) or ending.outcome == PRINTED_AN_ERROR
+
+
 def _is_gone(target: str, removed: Iterable[str]) -> bool:
     """Whether a call ran on a file that is removed now; a plain word, as in `make build`, is no file."""
     return ("." in target or "/" in target) and any(is_same_path(path, target) for path in removed)
+
+
+def _is_test(targets: Sequence[str]) -> bool:
+    return "test" in base_name(targets[0]).lower() if targets else False
 
 
 def _is_whole_of(one: str, other: str) -> bool:
@@ -268,8 +318,8 @@ def _counted(name: str, count: int, is_removed: bool = False, is_restored: bool 
     return f"{shown} ({', '.join(notes)})" if notes else shown
 
 
-def _failing_lines(failing: _Failing) -> list[str]:
-    lines = [f"{GIVEN_UP if failing.is_over else STILL_FAILING}{failing.head} → {failing.ending.outcome}"]
+def _failing_lines(failing: _Failing, head: str) -> list[str]:
+    lines = [f"{GIVEN_UP if failing.is_over else STILL_FAILING}{head} → {failing.ending.outcome}"]
     return [*lines, *(f"{_INDENT}{line}" for line in failing.ending[1:] if line)]
 
 
@@ -284,13 +334,15 @@ def _fitting(sections: Mapping[str, list[list[str]]], budget_tokens: float) -> d
     left = budget_tokens
     for _, _, at, kind in turns:
         block = sections[kind][at]
-        cost = sum(estimate_text(line) + 1 for line in block)
-        if at == 0:
-            cost += _HEADING_TOKENS
+        cost = _cost(block, is_first=at == 0)
         if len(chosen[kind]) == at and cost <= left:
             chosen[kind].append(block)
             left -= cost
     return chosen
+
+
+def _cost(block: Sequence[str], *, is_first: bool) -> float:
+    return sum(estimate_text(line) + 1 for line in block) + (_HEADING_TOKENS if is_first else 0)
 
 
 def _lines(kind: str, blocks: list[list[str]], total: int) -> list[str]:

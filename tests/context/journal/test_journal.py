@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact.offline_summary import sources_of, summarise_offline
-from co_tui.context.journal.journal import rewritten
-from co_tui.context.journal.shown_lines import is_single_word, shown_lines
+from co_tui.context.journal.entries import Entry, Head, Kind
+from co_tui.context.journal.journal import Journal, rewritten
+from co_tui.context.journal.shown_lines import FIRST, ShownLine, is_single_word, shown_lines
 from co_tui.context.measure.count import estimate_text
+from co_tui.context.memory.transcript_lines import LinePosition
 from tests.support.journal_talks import answer, called, prompt, ran, task_for
 
 NOISE = [f"noise word {n} again" for n in range(60)]
@@ -196,6 +198,40 @@ def test_what_was_found_out_in_folded_steps_is_said_unless_the_state_says_it() -
     assert found not in rewritten(task._replace(standing=f"Concluded: {found}"), 400, "").text
     again = task._replace(earlier=rewritten(task, 400, ""))
     assert rewritten(again, 400, "").text.count(found) == 1
+
+
+def test_what_a_text_says_other_than_what_was_found_out_is_kept() -> None:
+    found = "The root cause is that load_prices is never called."
+    rest = "- never delete the table legacy_rates_2019, because audit_export reads it"
+    steps = [message for n in range(8) for message in ran(f"grep -rn name_{n} src_{n}", "one two three four five six")]
+    text = rewritten(task_for([*steps, answer(f"{found}\n\nStill open:\n{rest}"), *steps]), 2_000, "").text
+    assert text.count(found) == text.count(rest) == 1
+
+
+def test_lines_of_an_older_journal_that_are_cut_differently_now_are_read_again() -> None:
+    line = " ".join(f"The table_{n} is read by loader_{n} and written by saver_{n} at night." for n in range(12))
+    task = task_for([prompt("go"), answer(line)])
+    first, last = line[:236].rpartition(" ")[0], line[-74:]
+    older = [ShownLine(LinePosition(1, 0, 0), first, FIRST), ShownLine(LinePosition(1, 0, 3), last, is_last=True)]
+    nowhere = [ShownLine(LinePosition(at, 0, 7), "the line_of nothing is here") for at in (-1, 1, 99)]
+    entry = Entry(Head((1, 0), Kind.SAID, ""), (*older, *nowhere))
+    earlier = Journal(entries=(entry,), blocks=(entry.text,), covers=((0, 1),))
+    text = rewritten(task._replace(earlier=Journal.from_json(earlier.as_json(), earlier.text)), 400, "").text
+    assert " ".join(text.replace("assistant: ", "").split()) == line
+
+
+def test_the_folder_of_commands_is_left_out_only_where_the_text_next_to_it_says_so() -> None:
+    talk = [*ran("cd /srv/app && make rows", "built it\nin two steps"), *ran("cd /srv/app && make total", "a\nb c")]
+    talk += ran("make rows", "built it here\nin one step")
+    assert [line for line in told(*talk).splitlines() if line.startswith("- ")] == [
+        "- $ cd /srv/app && make rows", "- $ cd /srv/app && make total", "- $ make rows",
+    ]  # fmt: skip
+    task = task_for(talk)
+    state = task.sources.work.state_text(200, task.sources.gone)
+    lines = rewritten(task._replace(standing=state), 400, "").text.splitlines()
+    assert [line for line in lines if line.startswith("- ")] == ["- $ make rows", "- $ make total", "- $ make rows"]
+    assert not any("cd /srv/app" in line for line in lines)
+    assert "Left out before some commands: cd /srv/app &&" in state
 
 
 def test_what_was_read_last_is_shown_even_if_it_names_nothing() -> None:

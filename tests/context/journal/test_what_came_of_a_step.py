@@ -96,6 +96,13 @@ def test_a_script_that_changes_files_counts_as_an_edit_and_the_newest_edit_is_sh
     assert [line.strip() for line in lines if "noise" in line] == [f"+{line}" for line in new.splitlines()]
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("rule", ["=" * 50_000 + "x", "-" * 50_000 + " 45.2 MB done", "_" * 50_000])
+def test_a_long_rule_is_read_at_once(rule: str) -> None:
+    begun = begin_call("bash", {"command": "python try.py"})
+    assert answer_of(begun, Ending(), f"the table is empty\n{rule}").gist
+
+
 def test_an_exit_code_within_the_envelope_is_how_the_command_ended() -> None:
     lines = told(*ran("make rows", json.dumps({"output": "the first_row is bad", "metadata": {"exit_code": 2}})))
     assert lines[0] == "- $ make rows → failed (exit 2)"

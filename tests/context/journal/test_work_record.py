@@ -200,6 +200,13 @@ def test_a_script_that_failed_is_given_up_once_another_one_went_well() -> None:
     assert "Failed, not tried again: $ python try_one.py" in (
         record(*failed, *script("try_two.py", "fine")).state_text(500, ALL)
     )
+    mine = [call("bash", command="cat > test_a.py <<'E'\nimport a\nE"), result("")]
+    other = [call("bash", command="cat > test_b.py <<'E'\nimport b\nE"), result("")]
+    for runner in ("pytest", "python"):
+        fails = [call("bash", command=f"{runner} test_a.py"), result("FAILED test_a\n[exit code: 1]")]
+        fine = [call("bash", command=f"{runner} test_b.py"), result("2 passed")]
+        state = record(*mine, *other, *fails, *fine).state_text(500, ALL)
+        assert f"Still failing: $ {runner} test_a.py" in state, "one test does not replace another"
     tests = [call("bash", command="python -m pytest"), result("FAILED test_a\n[exit code: 1]")]
     assert "Still failing: $ python -m pytest" in record(*tests, *script("a.py", "fine")).state_text(500, ALL)
 
@@ -210,12 +217,35 @@ def test_the_folder_that_commands_go_to_is_said_once_and_files_read_have_their_l
     ]
     elsewhere = [call("bash", command="cd /tmp && cat b.py"), result("y")]
     work = record(*read, *elsewhere)
-    assert [step.calls[0].head for step in work.steps] == [
-        "$ sed -n '1,91p' a.py", "$ sed -n '20,920p' a.py", "$ cd /tmp && cat b.py",
-    ]  # fmt: skip
     assert work.state_text(500, ALL).splitlines()[-2:] == [
         "Files read: b.py; a.py:20-920, 1-91", "Left out before commands: cd /app &&",
     ]  # fmt: skip
+
+
+def test_a_file_that_was_read_as_a_whole_has_no_lines() -> None:
+    whole = [call("bash", command="cat a.py"), result("x = 1\ny = 2")]
+    part = [call("bash", command="sed -n '10,20p' a.py"), result("z = 3")]
+    assert "Files read: a.py" in record(*whole, *part).state_text(500, ALL).splitlines()
+
+
+def test_a_folder_is_left_out_only_if_commands_ran_in_it() -> None:
+    def at(folder: str, output: str = "a b") -> list[ModelMessage]:
+        return [call("bash", command=f"cd {folder} && make"), result(output)]
+
+    missing = "bash: line 1: cd: /nope: No such file or directory\n[exit code: 1]"
+    assert "Left out" not in record(*at("/nope", missing), *at("/nope", missing)).state_text(500, ALL)
+    assert "Left out" not in record(*at("/tmp"), *at("/app")).state_text(500, ALL), "each once"
+    suggested = [ModelResponse(parts=[TextPart("Run this:\n```bash\ncd /srv && make\n```")]), said("thanks, I will")]
+    assert "Left out" not in record(*suggested, *suggested).state_text(500, ALL)
+    plain = [call("bash", command="make"), result("built")]
+    assert record(*at("/app"), *at("/app"), *plain).state_text(500, ALL).splitlines()[-1] == (
+        "Left out before some commands: cd /app &&"
+    )
+    failing = [*at("/app"), *at("/app", "make: *** bad\n[exit code: 2]")]
+    assert "Still failing: $ make" in record(*failing).state_text(500, ALL)
+    for budget in range(60):
+        state = record(*failing).state_text(budget, ALL)
+        assert "Left out" in state or "$ make" not in state, "without room for it, commands are whole"
 
 
 def test_conclusions_that_say_nothing_make_room_for_others() -> None:
@@ -224,6 +254,9 @@ def test_conclusions_that_say_nothing_make_room_for_others() -> None:
         "Concluded: The cache keeps old names."
     ]
     assert "Good, this is correct now." in record(steps[1], result("a")).state_text(500, ALL), "better than nothing"
+    settled = [call("bash", "Now all tests pass.", command="ls"), result("a")]
+    first = [call("bash", "The cache keeps old names.", command="ls"), result("a")]
+    assert "Concluded: Now all tests pass." in record(*first, *settled).state_text(500, ALL), "few words that settle it"
 
 
 def test_conclusions_are_kept_and_announcements_are_not() -> None:
