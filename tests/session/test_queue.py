@@ -18,8 +18,9 @@ from tests.support.long_run import also_in_a_long_run
             (0, -1, ["one", "two", "three"], True),
             (0, 1, ["two", "one", "three"], False),
             (2, -1, ["one", "three", "two"], False),
+            (2, 1, ["one", "two", "three"], True),
         ],
-        [(0, 1, ["two", "one", "three"], True), (2, 1, ["one", "two", "three"], True)],
+        [(0, 1, ["two", "one", "three"], True)],
     ),
 )
 async def test_a_waiting_prompt_moves_by_one_place(

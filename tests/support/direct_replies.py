@@ -17,7 +17,8 @@ from tests.support.provider import Provider, Reply
 
 _OF_THE_CONNECTION = {"content-length", "transfer-encoding"}
 """Headers that may disagree with what is sent."""
-_serving: dict[int, Provider] = {}
+_serving: dict[tuple[str, str, int | None], Provider] = {}
+"""By scheme, host and port: a request to any other address does not reach it."""
 _serve = Provider.serving
 _connect = httpx2.AsyncHTTPTransport.handle_async_request
 
@@ -34,17 +35,21 @@ def replying_directly() -> Iterator[None]:
 
 @contextmanager
 def _serving_here(provider: Provider) -> Iterator[Provider]:
-    port = provider._server.server_port
+    address = _address(httpx2.URL(provider.url))
     with _serve(provider):
-        _serving[port] = provider
+        _serving[address] = provider
         try:
             yield provider
         finally:
-            del _serving[port]
+            del _serving[address]
+
+
+def _address(url: httpx2.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
 
 
 async def _answered(transport: httpx2.AsyncHTTPTransport, request: httpx2.Request) -> httpx2.Response:
-    provider = _serving.get(request.url.port or 0)
+    provider = _serving.get(_address(request.url))
     if provider is None or not _is_written_at_once(provider, request):
         return await _connect(transport, request)
     await asyncio.sleep(0)

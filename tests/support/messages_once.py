@@ -86,8 +86,11 @@ async def _press_and_settle(pilot: Pilot[Any], *keys: str) -> None:
 
 
 async def _settle(pilot: Pilot[Any]) -> None:
-    """Until the next frame would change nothing."""
+    """Until the next frame would change nothing. Fails when each frame asks for another."""
+    latest = time.monotonic() + PATIENCE_S
     while await _wait_for_those_at_work(pilot) and _awaits_frame(pilot.app.screen):
+        if time.monotonic() > latest:
+            raise WaitForScreenTimeout(f"drawn all the time: {pilot.app.screen._dirty_widgets}")
         pilot.app.screen._on_timer_update()
 
 

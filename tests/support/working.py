@@ -17,8 +17,8 @@ from tests.support.environments import ScriptedModel, environment_for
 
 Call = tuple[str, dict[str, Any]]
 WINDOW = 60_000
-_of_git: dict[str, bytes | None] = {}
-"""The files and folders that git makes of the small project."""
+_of_git: dict[str, tuple[int, bytes | None]] = {}
+"""The files that git makes of the small project, each with its mode, and the folders."""
 
 
 class Working(ScriptedModel):
@@ -66,15 +66,17 @@ def repository(place: Path) -> Path:
     if not _of_git:
         for arguments in (["init", "-q", "-b", "main"], ["add", "."]):
             subprocess.run(["git", *arguments], cwd=place, check=True)
-        made = sorted(each for each in (place / ".git").rglob("*") if each.suffix != ".sample")
-        _of_git.update({str(each.relative_to(place)): each.read_bytes() if each.is_file() else None for each in made})
+        for each in sorted((place / ".git").rglob("*")):
+            content = each.read_bytes() if each.is_file() else None
+            _of_git[str(each.relative_to(place))] = each.stat().st_mode, content
     else:
         (place / ".git").mkdir()
-        for name, content in _of_git.items():
+        for name, (mode, content) in _of_git.items():
             if content is None:
                 (place / name).mkdir()
             else:
                 (place / name).write_bytes(content)
+                (place / name).chmod(mode)
     return place
 
 

@@ -14,7 +14,7 @@ from co_tui.session.approvals.questions import Approval, ApprovalQuestion
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.approving import YES, Person, left
-from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
+from tests.support.long_run import LONG_RUN, also_in_a_long_run, only_in_a_long_run
 from tests.support.sandbox import needs_bwrap
 from tests.support.waiting import until
 from tests.support.working import Call, Working, repository, working_in
@@ -184,7 +184,7 @@ CREATED = {
 
 
 @pytest.mark.parametrize(
-    "group", also_in_a_long_run(["settings and repositories", "a worktree"], ["copies", "another repository"])
+    "group", [each for each in CREATED if LONG_RUN or each not in ("copies", "another repository")]
 )
 async def test_what_a_command_creates_is_moved_away(folder: Path, home: Path, group: str) -> None:
     git(folder, "config", "core.hooksPath", ".hooks")

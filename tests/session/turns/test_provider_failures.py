@@ -19,6 +19,7 @@ from co_tui.session.turns.turn import Outcome
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.settings import Settings
 from co_tui.store.sqlite.store import SqliteStore
+from tests.support.cases import named_case
 from tests.support.environments import facts
 from tests.support.long_run import LONG_RUN, also_in_a_long_run
 from tests.support.provider import Provider, Reply
@@ -88,15 +89,16 @@ PASSING = {
 
 async def test_passing_failures_are_retried_and_reported(session: Session, provider: Provider) -> None:
     for turn, name in enumerate(PASSING, 1):
-        provider.script = [PASSING[name], Reply(text="All good now.")]
-        listener, before = session.events(), len(session.state.timeline)
-        assert await session.submit("hi") is Outcome.DONE, name
-        (told,) = facts(list(session.state.timeline)[before:], SessionError)
-        assert told.retry_in_s is not None and "retrying" in told.outcome, name
-        assert session.state.transcript[-1].message["parts"][0]["content"].strip() == "All good now."
-        assert len(session.state.transcript) == 2 * turn
-        listener.put(None)
-        assert facts([event async for event in listener], StreamReset), name
+        with named_case(name):
+            provider.script = [PASSING[name], Reply(text="All good now.")]
+            listener, before = session.events(), len(session.state.timeline)
+            assert await session.submit("hi") is Outcome.DONE
+            (told,) = facts(list(session.state.timeline)[before:], SessionError)
+            assert told.retry_in_s is not None and "retrying" in told.outcome
+            assert session.state.transcript[-1].message["parts"][0]["content"].strip() == "All good now."
+            assert len(session.state.transcript) == 2 * turn
+            listener.put(None)
+            assert facts([event async for event in listener], StreamReset)
 
 
 CUT_OFF = {
@@ -120,15 +122,16 @@ async def test_a_reply_that_breaks_off_is_asked_for_again_and_kept_as_interrupte
     poked: Session, provider: Provider
 ) -> None:
     for name in CUT_OFF if LONG_RUN else SUITE_CUTS:
-        provider.script = [Reply(raw=(CUT_OFF[name],))] * 3
-        before = len(poked.state.timeline)
-        assert await poked.submit("hi") is Outcome.FAILED, name
-        told = facts(list(poked.state.timeline)[before:], SessionError)
-        assert [each.retry_in_s is None for each in told] == [False, False, True], name
-        assert told[0].partial == "Hello there." and told[-1].what.startswith("openai-chat:scripted")
-        last = poked.state.transcript[-1]
-        assert last.interrupted and [part["content"] for part in last.message["parts"]] == ["Hello there."]
-        assert POKES == []
+        with named_case(name):
+            provider.script = [Reply(raw=(CUT_OFF[name],))] * 3
+            before = len(poked.state.timeline)
+            assert await poked.submit("hi") is Outcome.FAILED
+            told = facts(list(poked.state.timeline)[before:], SessionError)
+            assert [each.retry_in_s is None for each in told] == [False, False, True]
+            assert told[0].partial == "Hello there." and told[-1].what.startswith("openai-chat:scripted")
+            last = poked.state.transcript[-1]
+            assert last.interrupted and [part["content"] for part in last.message["parts"]] == ["Hello there."]
+            assert POKES == []
     assert await poked.submit("again") is Outcome.DONE
 
 
@@ -240,13 +243,14 @@ ODD = {
 
 async def test_an_odd_reply_is_reported_with_what_is_odd_about_it(session: Session, provider: Provider) -> None:
     for name in ODD if LONG_RUN else ("content", "nested", "nothing", "no text"):
-        body, word = ODD[name]
-        provider.default = Reply(raw=(body,))
-        before = len(session.state.timeline)
-        assert await session.submit("hi") is Outcome.FAILED, name
-        told = facts(list(session.state.timeline)[before:], SessionError)
-        assert {each.kind for each in told} == {"malformed"} and len(told) == 3, name
-        assert word in told[-1].what and "openai-chat:scripted" in told[-1].what
+        with named_case(name):
+            body, word = ODD[name]
+            provider.default = Reply(raw=(body,))
+            before = len(session.state.timeline)
+            assert await session.submit("hi") is Outcome.FAILED
+            told = facts(list(session.state.timeline)[before:], SessionError)
+            assert {each.kind for each in told} == {"malformed"} and len(told) == 3
+            assert word in told[-1].what and "openai-chat:scripted" in told[-1].what
     provider.default = Reply()
     assert await session.submit("again") is Outcome.DONE
 
@@ -322,11 +326,12 @@ FINAL = {
 
 async def test_final_failures_are_reported_once_and_never_show_a_key(session: Session, provider: Provider) -> None:
     for number, (kind, (reply, word)) in enumerate(FINAL.items(), 1):
-        provider.script, before = [reply], len(session.state.timeline)
-        assert await session.submit("hi") is Outcome.FAILED
-        (told,) = facts(list(session.state.timeline)[before:], SessionError)
-        assert told.kind == kind and word in told.what and KEY not in told.what
-        assert len(provider.requests) == number
+        with named_case(kind):
+            provider.script, before = [reply], len(session.state.timeline)
+            assert await session.submit("hi") is Outcome.FAILED
+            (told,) = facts(list(session.state.timeline)[before:], SessionError)
+            assert told.kind == kind and word in told.what and KEY not in told.what
+            assert len(provider.requests) == number
     assert await session.submit("again") is Outcome.DONE
 
 
