@@ -38,7 +38,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 # Looking for garbage among all that the libraries hold took a sixth of the time of the tests.
-gc.set_threshold(20_000, 10, 20)
+gc.set_threshold(100_000, 20, 50)
 
 
 def pytest_xdist_setupnodes(config: pytest.Config) -> None:
