@@ -248,8 +248,8 @@ class Compactor:
             async with self.rewriting:
                 await self._applier.end(compaction, ended)
             return
-        self._background.finish(ticket, compaction)
-        if not compaction.history.in_turn:
+        if self._background.finish(ticket, compaction) and not compaction.history.in_turn:
+            await self._discard_stale(compaction.history)
             await self._apply_ready(compaction.history)
 
     async def _run_blocking(self, new: Callable[[], Awaitable[Compaction]]) -> CompactionComplete:

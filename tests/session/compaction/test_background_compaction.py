@@ -12,15 +12,13 @@ from co_tui.events import (
     CompactionWait,
     HookRun,
     MemoryWritten,
+    SessionError,
 )
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.hook_entries import HookEntry
-from tests.support.compacting import (
-    Person,
-    texts,
-)
+from tests.support.compacting import TOO_MUCH, Person, texts
 from tests.support.environments import facts
 from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
@@ -129,6 +127,24 @@ async def test_at_the_second_mark_the_request_waits_for_what_runs_in_the_backgro
         assert replayed(home, session.id) == session.state
 
 
+async def test_a_request_that_is_refused_waits_for_what_runs_in_the_background(home: Path, provider: Provider) -> None:
+    provider.window = 3_000
+    written = threading.Event()
+    provider.summary = Reply(text=GOOD.text, until=written)
+    async with talking(home, provider, buffer_exhaustion_threshold=1.0, truncation="off") as session:
+        await begun(session)
+        listener = session.events()
+        provider.script = [TOO_MUCH]
+        turn = asyncio.create_task(session.submit("And this?"))
+        await next_fact(listener, CompactionWait)
+        written.set()
+        assert await turn is Outcome.DONE
+        (done,) = compactions(session.state)
+        assert done.success and done.trigger == "background", "no other one is begun"
+        assert facts(list(session.state.timeline), SessionError)[-1].outcome == "compacted"
+        assert "[Earlier conversation, summarised]" in provider.requests[-1]["messages"][1]["content"]
+
+
 async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, provider: Provider) -> None:
     provider.window = 3_000
     for change in ("clear", "model", "rewind"):
@@ -146,6 +162,28 @@ async def test_clearing_switching_and_rewinding_discard_what_runs(home: Path, pr
             last = compactions(session.state)[-1]
             assert last.cancelled and last.error.startswith("discarded: "), change
             assert session.state.compacting is None and replayed(home / change, session.id) == session.state
+
+
+async def test_a_message_brought_back_meanwhile_discards_what_was_written_without_it(
+    home: Path, provider: Provider
+) -> None:
+    provider.window = 3_000
+    async with talking(home, provider) as session:
+        await fill(session, 4)
+        gone = session.state.history[2]
+        assert (await session.compact()).success
+        written = threading.Event()
+        provider.summary = Reply(text=GOOD.text, until=written)
+        while session.state.compacting is None:
+            await talk(session, 1, words=120)
+        await session.edits.pin([gone.ref])
+        written.set()
+        await session._compactor.finish()
+        last = compactions(session.state)[-1]
+        assert last.cancelled and last.error == "discarded: the history changed" and session.state.compacting is None
+        assert gone in list(session.state.history)
+        assert (await session.compact()).success, "nothing runs any more"
+        assert gone in list(session.state.history) and replayed(home, session.id) == session.state
 
 
 async def test_a_background_failure_is_an_event_and_not_tried_again_at_once(home: Path, provider: Provider) -> None:
