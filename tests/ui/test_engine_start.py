@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import Event, SessionPinned
+from co_tui.store.store_errors import StoreError
 from co_tui.store.timestamps import written
 from co_tui.ui.control import engine_start
+from co_tui.ui.control.backend import Backend
 from tests.store.test_contract import said
 from tests.support.provider import Provider
-from tests.support.screen import launch_for, running, transcript_text, until
+from tests.support.screen import launch_for, running, transcript_text, type_text, until
 from tests.support.stores import keep_since_then, listed, store_in
 
 
@@ -29,3 +31,17 @@ async def test_old_sessions_go_into_the_trash_in_the_background(
         told = "1 session unused for 10 days moved to the trash."
         await until(pilot, lambda: told in " ".join(transcript_text(app).split()))
         assert {row.id for row in listed(home)} == {"pinned", "shown"}
+
+
+async def test_without_an_engine_every_prompt_comes_back_with_the_reason(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise StoreError("The database is damaged.")
+
+    monkeypatch.setattr(Backend, "load", fails)
+    async with running(launch_for(home, provider), ready=False) as (app, pilot):
+        await until(pilot, lambda: "The database is damaged." in transcript_text(app))
+        await type_text(pilot, "a long thought\n")
+        await until(pilot, lambda: transcript_text(app).count("The database is damaged.") == 2)
+        assert app.chat.prompt.text == "a long thought"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from co_tui.agent.permissions.git_folders import is_harmless
 from co_tui.agent.permissions.obeyed import obeyed_name
 from co_tui.agent.permissions.protected_files import ProtectedFiles
 from co_tui.session.tools.folder.folder_guard import FolderGuard
@@ -141,6 +142,13 @@ def test_links_are_not_looked_for_in_other_work_trees(folder: Path) -> None:
     (folder / ".claude" / "c.py").symlink_to("../docs/HEAD")
     found = ProtectedFiles(folder, Path("/home/me")).find()
     assert found.read_only == {str(folder / ".claude"), str(folder / "docs" / "HEAD")}
+
+
+def test_a_repository_behind_a_link_is_not_harmless_since_the_link_may_change(folder: Path) -> None:
+    write(folder, {f"r/.git/{name}": text for name, text in PARTS.items()})
+    (folder / "s").mkdir()
+    (folder / "s" / ".git").symlink_to("../r/.git")
+    assert is_harmless(folder / "r" / ".git", folder) and not is_harmless(folder / "s" / ".git", folder)
 
 
 async def test_a_new_repository_may_say_how_it_pulls_and_pushes(folder: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import sys
 import uuid
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -253,7 +254,7 @@ def frame():
 while asked := frame():
     answers = json.loads(open("{file}").read())
     lie = answers.get(asked["call"], {{}})
-    value = lie["piece"] * lie["times"] if "piece" in lie else json.dumps(lie.get("value"))
+    value = " " * lie.get("spaces", 0) + json.dumps(lie.get("value"))
     data = b'{{"id": %d, "value": %s}}' % (asked["id"], value.encode())
     sink.write(struct.pack(">I", len(data)) + data); sink.flush()
 """
@@ -271,10 +272,15 @@ BEGUN = {
 
 def lying(host: SshHost, call: str = "", **lie: Any) -> HostWorkplace:
     """A connected host that answers one call with something else."""
-    answers = host.folder / "answers.json"
-    answers.write_text(json.dumps({"begin": {"value": BEGUN}, call: lie}))
+    answers = write_answers(host, call, **lie)
     (host.folder / "bin/ssh").write_text(_LYING.format(python=sys.executable, file=answers))
     return connected_to(host, HostAddress("box"))
+
+
+def write_answers(host: SshHost, call: str, **lie: Any) -> Path:
+    answers = host.folder / "answers.json"
+    answers.write_text(json.dumps({"begin": {"value": BEGUN}, call: lie}))
+    return answers
 
 
 @pytest.mark.parametrize(
@@ -304,25 +310,37 @@ async def test_an_odd_answer_to_any_question_is_a_sentence(host: SshHost, tmp_pa
         ("commands.now", lambda: link.ask("commands.now", "a", "")),
         ("files.list", lambda: link.ask("files.list", "/")),
     ):
-        (host.folder / "answers.json").write_text(json.dumps({"begin": {"value": BEGUN}, call: {"value": value}}))
+        write_answers(host, call, value=value)
         with pytest.raises(HostUnreachable, match="box gave an answer that co-tui does not understand"):
             ask()
     made.close()
 
 
 @pytest.mark.parametrize(
-    ("call", "piece", "times"),
+    ("call", "value", "spaces"),
     also_in_a_long_run(
-        [("surroundings", " ", 200_000), ("snapshots.take", "[],", 2_000_000)],
-        [("texts.list", " ", FEW_BYTES + 1), ("files.list", " ", 31_000_000)],
+        [("surroundings", BEGUN, 200_000), ("texts.list", [], FEW_BYTES + 1)], [("files.list", [], 31_000_000)]
     ),
 )
 def test_an_answer_that_is_too_large_for_its_question_is_not_read(
-    host: SshHost, call: str, piece: str, times: int
+    host: SshHost, call: str, value: Any, spaces: int
 ) -> None:
-    made = lying(host, call, piece=piece, times=times)
+    made = lying(host, call, value=value)
+    ask = partial(made.host.link.session(ONE).ask, call, again=False)
+    assert not ask() or value
+    write_answers(host, call, value=value, spaces=spaces)
     with pytest.raises(HostUnreachable):
-        made.host.link.session(ONE).ask(call, again=False)
+        ask()
+    made.close()
+
+
+def test_an_answer_of_too_many_values_is_not_read(host: SshHost) -> None:
+    made = lying(host, "snapshots.carry_out", value=["a"])
+    ask = partial(made.host.link.session(ONE).ask, "snapshots.carry_out", again=False)
+    assert ask() == ("a",)
+    write_answers(host, "snapshots.carry_out", value=[""] * FEW_BYTES)
+    with pytest.raises(HostUnreachable):
+        ask()
     made.close()
 
 

@@ -208,6 +208,7 @@ async def test_undo_edit_and_pin_from_the_opened_entry_and_deletion_leaves_no_ch
         await pilot.press("ctrl+s")
         await until(pilot, lambda: "My own words" in str([entry.message for entry in app.controller.state.history]))
         await opened_entry(app, pilot)
+        assert "undone, or replaced" not in screen_text(app)
         await pilot.press("u")
         await until(pilot, lambda: "Undone: " in transcript_text(app))
         await type_text(pilot, "/undo\n")

@@ -10,6 +10,7 @@ from textual.widgets import Input
 from co_tui.agent import redact
 from co_tui.agent.models import nearby_servers
 from co_tui.ui.app import CoTui
+from co_tui.ui.models.login_screen import CHECKING
 from tests.support.in_memory_keyring import use_keyring_in_memory
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
@@ -49,6 +50,8 @@ async def test_a_key_entered_for_a_model_is_in_the_keyring_and_nowhere_else(
     async with running(launch_for(home, environ=environ)) as (app, pilot):
         app.run_command("model", "openai:gpt-6-sol")
         models_answer(provider, 401)
+        await enter_key(app, pilot, "  ")
+        assert app.screen.query_one(Input).value == "  " and CHECKING not in screen_text(app), "no key yet"
         await enter_key(app, pilot, KEY)
         await until(pilot, lambda: "refused the key (HTTP 401)" in screen_text(app))
         assert app.screen.query_one(Input).value == "" and keyring.kept == {}

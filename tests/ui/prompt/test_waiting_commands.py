@@ -197,10 +197,13 @@ async def test_another_model_is_waited_for_before_a_prompt_of_a_new_session(
     try:
         async with running(launch_for(home, provider), ready=False) as (app, pilot):
             await type_text(pilot, "/model openai-chat:other\n")
+            await type_text(pilot, "/init briefly\n")
             await type_text(pilot, "who are you?\n")
-            await until(pilot, lambda: "2 queued" in screen_text(app))
+            await until(pilot, lambda: "3 queued" in screen_text(app))
             loading.set()
-            await until(pilot, lambda: app.controller.state.turn == 1 and app.controller.idle)
+            await until(pilot, lambda: app.controller.state.turn == 2 and app.controller.idle)
             assert provider.requests[0]["model"] == "other"
+            first, second = ([part["content"] for part in each["messages"][-1:]] for each in provider.requests[:2])
+            assert "briefly" in str(first) and "who are you?" in str(second), "a command's own prompt has its turn"
     finally:
         loading.set()

@@ -19,7 +19,7 @@ from co_tui.ui.sessions import sessions_screen
 from co_tui.ui.sessions.session_actions import deletion_question
 from co_tui.ui.sessions.session_finder import Found, Listed, SessionFinder
 from co_tui.ui.sessions.session_list_widget import SessionList
-from co_tui.ui.sessions.session_listing import SessionListing, day_name
+from co_tui.ui.sessions.session_listing import SessionListing, SessionQuery, day_name
 from tests.support.long_run import LONG_RUN, also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
@@ -399,6 +399,18 @@ def test_the_end_of_a_long_list_is_there_without_all_before_it(home: Path) -> No
     assert (part.rows, part.last, part.missing) == (whole.rows[:100], whole.rows[-50:], 150)
     part = finder.listed("", in_trash=False, limit=100, last=400)
     assert [*part.rows, *part.last] == whole.rows and part.missing == whole.missing == 0
+    query = SessionQuery(finder)
+    query.load("")
+    assert (len(query.listed.rows), query.listed.missing) == (100, 200) and query.extend()
+    query.load("")
+    assert query.listed.rows == whole.rows and not query.extend()
+    query.restart(in_trash=False)
+    query.load("")
+    assert query.reach_end() and not query.reach_end()
+    query.load("")
+    assert (query.listed.last, query.listed.missing) == (whole.rows[-100:], 100) and query.extend_end()
+    query.load("")
+    assert [*query.listed.rows, *query.listed.last] == whole.rows and not query.extend_end()
     finder.close()
 
 

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from co_tui.session.launch import Launch
+from co_tui.settings.trust_requests import added_folder_request
 from co_tui.store.prompt_drafts import new_session_draft
 from co_tui.trust import Trust
 from co_tui.ui.approvals.question_bar import QuestionPanel
+from co_tui.ui.control.trust_question import ask_about_added
 from co_tui.ui.settings.trust_screen import MOST_SHOWN_CHARS, FileScreen, file_texts, request_text
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, to_question, transcript_text, type_text, until
@@ -139,6 +141,14 @@ async def test_a_folder_that_is_added_is_in_the_title_and_asks_for_its_instructi
         await pilot.press("enter")
         await until(pilot, lambda: "lib/" not in screen_text(app).splitlines()[0])
         assert app.controller.state.folders == ()
+        await ask_about_added(app, app.chat, app.controller, [str(lib)])
+        assert "co-tui trust" not in transcript_text(app) and not app.chat.query(QuestionPanel)
+        request = added_folder_request(lib)
+        assert request is not None
+        Trust(app.launch.paths.trust_file).remember(request, trusted=False)
+        await ask_about_added(app, app.chat, app.controller, [str(lib)])
+        await until(pilot, lambda: "co-tui trust" in transcript_text(app))
+        assert not app.chat.query(QuestionPanel), "it is said, and not asked again"
 
 
 async def test_a_project_for_claude_code_is_listed_trusted_and_its_unused_keys_are_named(
