@@ -106,9 +106,10 @@ async def test_files_leave_room_in_a_small_window(home: Path) -> None:
     first, second = model.latest[1:]
     for file in (first, second):
         assert 2_000 < len(file.content) < 9_000 and "only its first" in file.content
+    assert abs(len(first.content) - len(second.content)) < 100, "half of the room each"
 
 
-async def test_an_image_goes_as_an_image_or_not_at_all(home: Path) -> None:
+async def test_an_image_goes_as_an_image_or_not_at_all(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home.joinpath("shot.dat").write_bytes(png())
     model = Listening()
     session = await said(home, model, "what is this? @shot.dat")
@@ -121,6 +122,10 @@ async def test_an_image_goes_as_an_image_or_not_at_all(home: Path) -> None:
     with pytest.raises(AttachmentRefused, match="is an image, and this model takes none"):
         await said(home, blind, "what is this? @shot.dat")
     assert not blind.sent
+    monkeypatch.setattr("co_tui.session.attachments.MOST_IMAGE_BYTES", len(png()) - 1)
+    with pytest.raises(AttachmentRefused, match=r"shot\.dat is over"):
+        await said(home, model, "what is this? @shot.dat")
+    assert len(model.sent) == 1
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui.events import SessionStart
-from co_tui.session.checkout import repository_branch_of
+from co_tui.session.checkout import repository_branch_of, repository_of
 from co_tui.session.repository_identity import (
     folder_here,
     place_within,
@@ -41,6 +41,11 @@ def test_worktrees_share_their_repository_and_strangers_do_not(tmp_path: Path) -
     (inner / ".git").write_text("gitdir: ../../.git/modules/lib/modules/inner\n")
     (shop / ".git" / "modules" / "lib" / "modules" / "inner" / "HEAD").write_text("ref: refs/heads/v2\n")
     assert repository_branch_of(inner) == (str(inner), "v2")
+    head = shop / ".git" / "HEAD"
+    (tmp_path / "secret").write_text("ref: refs/heads/main\n")
+    head.unlink()
+    head.symlink_to(tmp_path / "secret")
+    assert repository_of(shop) == (str(shop), ""), "nothing outside is read"
     # A folder that names another's repository as its own, in each way it could.
     stranger.mkdir()
     own = shop / ".git" / "worktrees" / "tree"

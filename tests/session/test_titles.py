@@ -46,11 +46,14 @@ async def test_the_model_for_summaries_names_a_session_once(home: Path) -> None:
 
 
 async def test_neither_the_user_nor_the_next_turn_nor_the_end_waits_for_a_title(home: Path) -> None:
-    waiting = asyncio.Event()
+    waiting, stopped = asyncio.Event(), asyncio.Event()
 
     async def never(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
         waiting.set()
-        await asyncio.sleep(3600)
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            stopped.set()
         yield "Too late"
 
     session = await begun(home, ScriptedModel(never, name="titler"))
@@ -58,8 +61,18 @@ async def test_neither_the_user_nor_the_next_turn_nor_the_end_waits_for_a_title(
     await asyncio.wait_for(waiting.wait(), PATIENCE_S)
     await asyncio.wait_for(session.submit("and wood?"), PATIENCE_S)
     await asyncio.wait_for(session.rename("Mine"), PATIENCE_S)
+    assert stopped.is_set(), "a title that is written later would replace the user's"
     await asyncio.wait_for(session.close(), PATIENCE_S)
     assert [row.title for row in listed(home)] == ["Mine"], "what the user gave stays"
+
+
+async def test_a_session_named_before_its_first_turn_keeps_its_name(home: Path) -> None:
+    session = await begun(home, ScriptedModel(says("Never asked"), name="titler"))
+    await session.rename("Mine")
+    await session.submit(PROMPT)
+    assert session._work.title._writing is None
+    await session.close()
+    assert [row.title for row in listed(home)] == ["Mine"]
 
 
 @pytest.mark.parametrize("titler", ["", "embedded", "missing"])

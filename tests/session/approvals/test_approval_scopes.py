@@ -97,6 +97,23 @@ async def test_what_was_allowed_for_the_project_holds_in_its_next_session(home: 
     assert person.asked == []
 
 
+async def test_what_was_allowed_for_the_project_is_asked_about_again_once_it_is_revoked(
+    home: Path, folder: Path
+) -> None:
+    person = Person(answered("project", "Edit(src/**)"), YES)
+    model = Working(WRITES[0])
+    environment = working_in(folder, home, model, person)
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    (rule,) = [each.rule for each in session.approvals.all() if each.revocable]
+    await session.approvals.revoke(rule)
+    assert not session.approvals.all() and not session.state.allowed
+    model.steps = [WRITES[1]]
+    await session.submit("go on")
+    assert [question.arguments["path"] for question in person.asked] == ["src/a", "src/b"]
+    await left(environment, session)
+
+
 async def test_a_rule_that_denies_is_logged_and_told_to_the_model(home: Path, folder: Path) -> None:
     denied = RuleInForce("deny", parse_rule("Bash(curl:*)"), "config.toml")
     model, person = Working(("run_command", {"command": "ls && curl x"})), Person()

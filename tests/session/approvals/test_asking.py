@@ -13,10 +13,12 @@ from co_tui.agent.permissions.verdict import RUN, Verdict
 from co_tui.agent.toolkit import AskedCall, HookedCall
 from co_tui.events import ApprovalDecided, ApprovalRequested, Fact, ModeChange
 from co_tui.session.approvals.asking import KEEPS_CHANGING, MOST_ASKED_AGAIN, Approvals
+from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.approvals.modes import tighter_mode
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import Approval
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.folder.folder_guard import CreatedProtected, SetAside
 from co_tui.settings.permission_rules import Rule, parse_rule
 from tests.support.approving import YES, Person
 from tests.support.kept_folders import KeptFolder
@@ -157,3 +159,17 @@ async def test_a_session_continues_in_the_tighter_of_its_mode_and_the_usual_one(
         await log.recorder.record(ModeChange(from_="ask", to=own))
     state: SessionState = log.recorder.state
     assert tighter_mode(state, usual) == mode
+
+
+async def test_what_a_command_made_never_replaces_what_is_there_by_now(tmp_path: Path) -> None:
+    aside, folder = tmp_path / "aside", tmp_path / "shop"
+    for each in (aside, folder):
+        each.mkdir()
+        (each / ".npmrc").write_text(each.name)
+    made = CreatedProtected(folder, (SetAside(".npmrc", aside / ".npmrc"),))
+    assert await CreatedFiles(Person(YES), folder).ask(made) == made, "it stays where it has no effect"
+    assert ((aside / ".npmrc").read_text(), (folder / ".npmrc").read_text()) == ("aside", "shop")
+    (folder / ".npmrc").unlink()
+    assert await CreatedFiles(Person(Approval(approved=False, by="user")), folder).ask(made) == made
+    assert await CreatedFiles(Person(YES), folder).ask(made) is None
+    assert (folder / ".npmrc").read_text() == "aside"

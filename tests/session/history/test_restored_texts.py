@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from co_tui.events import Clear
+from co_tui.events import ApprovalRequested, Clear
+from co_tui.session.history.restoring import restoring
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.session.compaction.test_policies import under
@@ -59,6 +60,9 @@ async def test_the_summary_comes_along_when_its_prompt_is_too_old(home: Path, pr
         await talk(session, 1)
         before = texts(session.state)
         assert before[0].startswith(EARLIER) and "Question 5:" in before[1]
+        policy, question = session.history.policy, ApprovalRequested(call_id="c", tool="write_file")
+        assert restoring(session.state, policy) is not None
+        assert restoring(session.state.but(pending=(question,)), policy) is None, "its call would be lost"
         again = await resumed(session)
         assert await again.submit("and now?") is Outcome.DONE
         request = sent(provider)

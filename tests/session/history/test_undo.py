@@ -6,7 +6,7 @@ import pytest
 
 from co_tui.events import Message
 from co_tui.session.session import Session
-from co_tui.session.state.history_edits import NothingToUndo
+from co_tui.session.state.history_edits import NothingToUndo, fork_title
 from tests.support.compacting import texts
 from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
@@ -46,6 +46,22 @@ async def test_two_compactions_are_undone_one_after_the_other(home: Path, provid
         assert list(session.state.history) == middle
         await session.edits.undo(first)
         assert list(session.state.history) == [*whole, *middle[-4:]]
+
+
+async def test_an_automatic_compaction_that_was_undone_is_not_made_again_at_once(
+    home: Path, provider: Provider
+) -> None:
+    provider.window = 3_000
+    async with talking(home, provider) as session:
+        await fill(session, 4, words=120)
+        while not session.state.compactions:
+            await talk(session, 1, words=120)
+            await session.settle(5)
+        await session.edits.undo()
+        done = len(session.state.compactions)
+        await session.submit("And?")
+        await session.settle(5)
+        assert len(session.state.compactions) == done
 
 
 async def test_clearing_and_rewinding_can_be_undone_too(home: Path, provider: Provider) -> None:
@@ -143,3 +159,8 @@ async def test_a_fork_keeps_what_was_pinned_after_its_first_turns(home: Path, pr
         await talk(again, 2)
         assert (await again.compact()).success and early.ref in {entry.ref for entry in again.state.history}
         await again.close()
+
+
+def test_every_fork_has_a_name_of_its_own() -> None:
+    assert fork_title("Boats") == "Boats (fork)" and fork_title("") == "(fork)"
+    assert fork_title("Boats (fork)") == "Boats (fork 2)" and fork_title("Boats (fork 9)") == "Boats (fork 10)"

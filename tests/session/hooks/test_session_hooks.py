@@ -120,6 +120,19 @@ async def test_a_prompt_may_be_refused_or_get_context_and_a_session_starts_with_
     await left(environment, session)
 
 
+async def test_the_first_turn_waits_for_what_the_session_starts_with(folder: Path, home: Path) -> None:
+    wait = "touch begun; while [ ! -e ready ]; do sleep 0.02; done; echo on branch main"
+    model = Working()
+    environment = working_in(folder, home, model, Unattended(), hooks={"sessionStart": hook(folder, wait)})
+    session = await Session.start(environment, "scripted")
+    turn = asyncio.create_task(session.submit("hello"))
+    await until((folder / "begun").exists)
+    (folder / "ready").touch()
+    assert await turn is Outcome.DONE
+    assert any("on branch main" in text for text in user_texts(model))
+    await left(environment, session)
+
+
 async def test_a_stop_hook_makes_the_model_continue_and_is_ignored_when_it_never_agrees(
     folder: Path, home: Path
 ) -> None:

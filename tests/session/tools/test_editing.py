@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic_ai.exceptions import ModelRetry
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.workspaces import LocalWorkspaceBackend
 
@@ -15,6 +16,7 @@ from co_tui.events.file_diff import diff_in, read_diff
 from co_tui.session.approvals.questions import Approval
 from co_tui.session.session import Session
 from co_tui.session.tools.folder.seen_files import MOST_FILES, SeenFiles
+from co_tui.session.turns.current_agent import CURRENT_AGENT
 from tests.support.approving import YES, Person
 from tests.support.long_run import also_in_a_long_run
 from tests.support.working import Working, repository, working_in
@@ -211,6 +213,14 @@ def test_few_files_are_remembered() -> None:
     with pytest.raises(Exception, match="9 changed since you last saw it"):
         seen.check("/9", "9", b"other")
     seen.check("/9", "9", b"other")  # said once
+    seen.note("/mine", b"as the main agent saw it")
+    token = CURRENT_AGENT.set("self 1")
+    seen.check("/mine", "mine", b"other")  # a delegate has not seen it
+    seen.note("/theirs", b"as it saw it")
+    with pytest.raises(ModelRetry, match="theirs changed"):
+        seen.check("/theirs", "theirs", b"other")
+    CURRENT_AGENT.reset(token)
+    seen.check("/theirs", "theirs", b"another")
     seen.note("/big", b"y" * 300_000)
     with pytest.raises(Exception, match="Read it again first"):
         seen.check("/big", "big", b"z" * 300_000)

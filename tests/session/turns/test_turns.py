@@ -23,6 +23,7 @@ from co_tui.events import (
     UsageInfo,
     is_durable,
 )
+from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.state.derive import replay
@@ -130,9 +131,13 @@ async def test_interrupting_keeps_what_came_and_the_next_prompt_works(home: Path
     last = session.state.transcript[-1]
     assert last.interrupted and last.message["state"] == "interrupted"
     assert last.message["parts"][0]["content"] == "The answer "
+    forked = replayed(home, await session.fork(last.seq))
+    assert facts(list(forked.timeline), SessionInterrupted), "it says why its reply is partial"
     assert await session.submit("go on") is Outcome.DONE
     await session.close()
     assert not session.interrupt()
+    with pytest.raises(PromptRefused, match="the session was closed"):
+        await session.submit("too late")
     assert facts(list(session.state.timeline), SessionInterrupted)
 
 
@@ -283,12 +288,15 @@ async def test_one_session_has_one_writer(home: Path) -> None:
 
 async def test_interrupting_right_after_submitting_stops_the_turn(home: Path) -> None:
     session = await Session.start(environment_for(home, ScriptedModel(says("x", pause_s=HANGING_S))), "scripted")
-    turn = asyncio.create_task(session.submit("hi"))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    assert session.interrupt()
-    assert await asyncio.wait_for(turn, PATIENCE_S) is Outcome.INTERRUPTED
-    assert [entry.message["parts"][0]["content"] for entry in session.state.transcript] == ["hi"]
+    for number, prompt in enumerate(("hi", "and again")):
+        turn = asyncio.create_task(session.submit(prompt))
+        while not session.queue.has_next:  # its turn does not exist yet
+            await asyncio.sleep(0)
+        for _ in range(number):
+            await asyncio.sleep(0)
+        assert session.interrupt()
+        assert await asyncio.wait_for(turn, PATIENCE_S) is Outcome.INTERRUPTED
+    assert [entry.message["parts"][0]["content"] for entry in session.state.transcript] == ["hi", "and again"]
     await session.close()
 
 

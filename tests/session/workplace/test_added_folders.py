@@ -238,6 +238,8 @@ async def test_a_removed_folder_comes_back_with_its_files(folder: Path, lib: Pat
     await session.edits.rewind_files(1, Consent(), conversation=False)
     assert content_of(lib / "deep") == before
     assert session.folders.now == (lib / "deep", tmp_path / "other")
+    await session.folders.remove("../other")
+    assert session.folders.now == (lib / "deep",), "no tool reaches it any more"
     await session.close()
 
 
@@ -256,20 +258,26 @@ def test_what_another_session_changed_in_a_folder_added_to_it_is_known(tmp_path:
 async def test_added_folders_are_there_again_when_it_is_resumed_or_forked(
     folder: Path, lib: Path, home: Path, tmp_path: Path
 ) -> None:
-    gone = tmp_path / "gone"
-    gone.mkdir()
+    gone, moved = tmp_path / "gone", tmp_path / "moved"
+    for each in (gone, moved):
+        each.mkdir()
     session, _ = await started(folder, home, ("write_file", {"path": f"{lib}/new.py", "content": "a\n"}), mode="edits")
-    for each in (lib, gone):
+    for each in (lib, gone, moved):
         await session.folders.add(str(each))
     await session.submit("write")
     fork = await session.fork()
     await session.close()
-    gone.rmdir()
+    for each in (gone, moved):
+        each.rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    moved.symlink_to(tmp_path / "elsewhere")
     for session_id in (session.id, fork):
         again = await Session.resume(session._environment, session_id)
         assert again.folders.now == (lib,)
-        assert again.folders.problems == [f"Not added again: There is no folder {gone}."]
-        await again.folders.remove(str(gone))
+        no_folder, is_link = f"There is no folder {gone}.", f"{moved} is a link now."
+        assert again.folders.problems == [f"Not added again: {no_folder}", f"Not added again: {is_link}"]
+        for each in (gone, moved):
+            await again.folders.remove(str(each))
         await again.close()
     forked = await Session.resume(session._environment, fork)
     assert forked.folders.problems == [] and forked.state.folders == (str(lib),)
