@@ -21,8 +21,6 @@ os.environ.pop("SSL_CERT_FILE", None)
 os.environ["SSL_CERT_DIR"] = os.devnull
 # Tests keep no key in the keyring of the person who runs them.
 os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
-if LONG_RUN:
-    os.environ["PYTEST_TIMEOUT"] = "0"
 
 
 _IN_MEMORY = Path("/dev/shm")
@@ -30,7 +28,10 @@ _ROOM_BYTES = 2_000_000_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What tests write goes into memory where there is room: each commit waits for the disk otherwise."""
+    """What tests write goes into memory where there is room: each commit waits for the disk otherwise. A long run has no
+    limit of time."""
+    if LONG_RUN:
+        config._inicache["faulthandler_timeout"] = "0"
     if hasattr(config, "workerinput") or config.option.dist == "no":
         config.pluginmanager.import_plugin("tests.support.fixtures")  # who only hands out the tests needs none
     if _IN_MEMORY.is_dir() and shutil.disk_usage(_IN_MEMORY).free > _ROOM_BYTES:
