@@ -28,9 +28,8 @@ _ROOM_BYTES = 2_000_000_000
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """What tests write goes into memory where there is room: each commit waits for the disk otherwise. A long run has no
-    limit of time."""
-    if LONG_RUN:
+    """What tests write goes into memory where there is room: each commit waits for the disk otherwise."""
+    if LONG_RUN:  # it has no limit of time
         config._inicache["faulthandler_timeout"] = "0"
     if hasattr(config, "workerinput") or config.option.dist == "no":
         config.pluginmanager.import_plugin("tests.support.fixtures")  # who only hands out the tests needs none

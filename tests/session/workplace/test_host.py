@@ -334,11 +334,12 @@ def test_an_answer_that_is_too_large_for_its_question_is_not_read(
     made.close()
 
 
-def test_an_answer_of_too_many_values_is_not_read(host: SshHost) -> None:
+def test_an_answer_of_too_many_values_is_not_read(host: SshHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("co_tui.session.workplace.host.answers.FEW_BYTES", 10_000)
     made = lying(host, "snapshots.carry_out", value=["a"])
     ask = partial(made.host.link.session(ONE).ask, "snapshots.carry_out", again=False)
     assert ask() == ("a",)
-    write_answers(host, "snapshots.carry_out", value=[""] * FEW_BYTES)
+    write_answers(host, "snapshots.carry_out", value=[""] * 5_000)
     with pytest.raises(HostUnreachable):
         ask()
     made.close()
