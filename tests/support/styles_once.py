@@ -7,11 +7,11 @@ class, the id, the classes and the pseudo classes. Where the order of siblings m
 from collections.abc import Hashable
 from typing import Any
 
+from textual.css.styles import RenderStyles
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 
 _apply = Stylesheet.apply
-_style_components = Stylesheet._process_component_classes
 _FLAGS = "_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even"
 _KEPT = "_styled_before"
 _SAME_IN_AN_APP = frozenset({"dark", "light", "inline", "ansi", "nocolor"})
@@ -29,6 +29,7 @@ class _Styled:
         self.found: dict[Hashable, tuple[Any, tuple[bool, ...]]] = {}
         self.first: dict[Hashable, dict[str, Any]] = {}
         """What the rules come to on a node that had none."""
+        self.components: dict[Hashable, dict[str, dict[str, Any]]] = {}
 
     def situation(self, node: DOMNode) -> Hashable:
         app, *below = node.css_path_nodes
@@ -88,31 +89,59 @@ def _apply_once(sheet: Stylesheet, node: DOMNode, *, animate: bool = False, cach
         sheet.replace_rules(node, rules, animate=animate)
     else:
         node.notify_style_update()
-    sheet._process_component_classes(node)
+    _style_components(sheet, node, styled, situation)
 
 
 def _style_components_once(sheet: Stylesheet, node: DOMNode) -> None:
+    if node._get_component_classes():
+        styled = _styled_under(sheet)
+        _style_components(sheet, node, styled, styled.situation(node))
+
+
+def _style_components(sheet: Stylesheet, node: DOMNode, styled: _Styled, situation: Hashable) -> None:
     """As Textual does; the nodes that stand for components differ only in their class."""
     components = node._get_component_classes()
     if not components:
         return
-    styled = _styled_under(sheet)
-    situation = styled.situation(node)
-    before = node._component_styles.copy()
-    node._component_styles.clear()
-    is_new = False
-    for component in sorted(components):
-        part = DOMNode(classes=component)
-        part._attach(node)
-        known = styled.found.get((situation, component))
-        if known is None:
+    rules = styled.components.get(situation)
+    if rules is None:
+        rules, is_same_again = {}, True
+        for component in sorted(components):
             found: dict[Any, Any] = {}
+            part = _part_of(node, component)
             _apply(sheet, part, cache=found)
-            if found:
-                styled.found[situation, component] = dict(part.styles.base._rules), ()
-        else:
-            part.styles.base._rules.update(known[0])
-        is_new = is_new or before.get(component) != part.styles
-        node._component_styles[component] = part.styles
-    if is_new:
+            rules[component] = dict(part.styles.base._rules)
+            is_same_again = is_same_again and bool(found)
+        if is_same_again:
+            styled.components[situation] = rules
+    before = node._component_styles
+    if not isinstance(before, _Components) or before.rules != rules:
+        node._component_styles = _Components(node, rules)
         node.refresh()
+
+
+class _Components(dict[str, RenderStyles]):
+    """The styles of a node's components, each made when it is first asked for: few ever are."""
+
+    def __init__(self, node: DOMNode, rules: dict[str, dict[str, Any]]) -> None:
+        super().__init__()
+        self._node, self.rules = node, rules
+
+    def __contains__(self, component: object) -> bool:
+        return component in self.rules
+
+    def __missing__(self, component: str) -> RenderStyles:
+        part = _part_of(self._node, component)
+        part.styles.base._rules.update(self.rules[component])
+        self[component] = part.styles
+        return part.styles
+
+    def clear(self) -> None:
+        super().clear()
+        self.rules = {}
+
+
+def _part_of(node: DOMNode, component: str) -> DOMNode:
+    part = DOMNode(classes=component)
+    part._attach(node)
+    return part
