@@ -7,6 +7,7 @@ class, the id, the classes and the pseudo classes. Where the order of siblings m
 from collections.abc import Hashable
 from typing import Any
 
+from textual.css.model import RuleSet
 from textual.css.styles import RenderStyles
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
@@ -29,7 +30,7 @@ class _Styled:
         self.found: dict[Hashable, tuple[Any, tuple[bool, ...]]] = {}
         self.first: dict[Hashable, dict[str, Any]] = {}
         """What the rules come to on a node that had none."""
-        self.components: dict[Hashable, dict[str, dict[str, Any]]] = {}
+        self.components: dict[Hashable, dict[str, Any]] = {}
 
     def situation(self, node: DOMNode) -> Hashable:
         app, *below = node.css_path_nodes
@@ -46,6 +47,7 @@ _by_rules: dict[tuple[int, ...], _Styled] = {}
 
 
 def style_once() -> None:
+    RuleSet.__hash__ = object.__hash__  # it is the identity, too: every rule is looked up for each new situation
     Stylesheet.apply = _apply_once
     Stylesheet._process_component_classes = _style_components_once
 
@@ -89,59 +91,45 @@ def _apply_once(sheet: Stylesheet, node: DOMNode, *, animate: bool = False, cach
         sheet.replace_rules(node, rules, animate=animate)
     else:
         node.notify_style_update()
-    _style_components(sheet, node, styled, situation)
+    sheet._process_component_classes(node)
 
 
 def _style_components_once(sheet: Stylesheet, node: DOMNode) -> None:
-    if node._get_component_classes():
-        styled = _styled_under(sheet)
-        _style_components(sheet, node, styled, styled.situation(node))
-
-
-def _style_components(sheet: Stylesheet, node: DOMNode, styled: _Styled, situation: Hashable) -> None:
-    """As Textual does; the nodes that stand for components differ only in their class."""
-    components = node._get_component_classes()
-    if not components:
+    """Only those components that were asked for can have been drawn: if one of them changes, the node is."""
+    if not node._get_component_classes():
         return
-    rules = styled.components.get(situation)
-    if rules is None:
-        rules, is_same_again = {}, True
-        for component in sorted(components):
-            found: dict[Any, Any] = {}
-            part = _part_of(node, component)
-            _apply(sheet, part, cache=found)
-            rules[component] = dict(part.styles.base._rules)
-            is_same_again = is_same_again and bool(found)
-        if is_same_again:
-            styled.components[situation] = rules
     before = node._component_styles
-    if not isinstance(before, _Components) or before.rules != rules:
-        node._component_styles = _Components(node, rules)
+    node._component_styles = now = _Components(sheet, node)
+    if not isinstance(before, _Components) or any(before[name] != now[name] for name in before):
         node.refresh()
 
 
 class _Components(dict[str, RenderStyles]):
     """The styles of a node's components, each made when it is first asked for: few ever are."""
 
-    def __init__(self, node: DOMNode, rules: dict[str, dict[str, Any]]) -> None:
+    def __init__(self, sheet: Stylesheet, node: DOMNode) -> None:
         super().__init__()
-        self._node, self.rules = node, rules
+        self._sheet, self._node, self._names = sheet, node, node._get_component_classes()
 
     def __contains__(self, component: object) -> bool:
-        return component in self.rules
+        return component in self._names
 
     def __missing__(self, component: str) -> RenderStyles:
-        part = _part_of(self._node, component)
-        part.styles.base._rules.update(self.rules[component])
+        """The nodes that stand for components differ only in their class."""
+        styled = _styled_under(self._sheet)
+        situation = styled.situation(self._node), component
+        part = DOMNode(classes=component)
+        part._attach(self._node)
+        if (rules := styled.components.get(situation)) is None:
+            found: dict[Any, Any] = {}
+            _apply(self._sheet, part, cache=found)
+            if found:
+                styled.components[situation] = dict(part.styles.base._rules)
+        else:
+            part.styles.base._rules.update(rules)
         self[component] = part.styles
         return part.styles
 
     def clear(self) -> None:
         super().clear()
-        self.rules = {}
-
-
-def _part_of(node: DOMNode, component: str) -> DOMNode:
-    part = DOMNode(classes=component)
-    part._attach(node)
-    return part
+        self._names = frozenset()
