@@ -68,7 +68,7 @@ async def test_what_was_chosen_is_dropped_or_stopped_while_the_queue_and_the_tas
         async def stop(key: str) -> None:
             stopped.append(key)
 
-        listed = TasksScreen(SimpleNamespace(stop=stop), lambda: tasks)  # type: ignore[arg-type]  # all that it uses
+        listed = TasksScreen(SimpleNamespace(stop=stop), lambda: list(tasks))  # type: ignore[arg-type]  # all that it uses
         await app.push_screen(listed)
         await pilot.press("down")
         tasks.insert(0, tasks[0]._replace(key="c"))

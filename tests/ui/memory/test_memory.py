@@ -75,7 +75,7 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         await pilot.press("ctrl+d")
         await until(pilot, lambda: "8080" not in screen_text(app))
         assert ["by hand" in each.text for each in memory.entries()] == [True], (
-            "the next one is chosen, across its heading"
+            "the next one was chosen, across its heading"
         )
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
