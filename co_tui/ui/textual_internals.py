@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     AnyApp = App[Any]
     AnyScreen = Screen[Any]
 else:
-    AnyApp = AnyScreen = LinuxDriver = Markdown = ScrollView = TextArea = object
+    AnyApp = AnyScreen = LinuxDriver = Markdown = OptionList = ScrollView = TextArea = object
 
 MOST_BLINKS: Final = 20
 MOST_STYLES: Final = 1_024
@@ -110,6 +110,7 @@ INTERNALS: Final = (
     Internal("textual.widgets._text_area:TextArea", "_toggle_cursor_blink_visible", "Stop blinking when idle.", "self"),
     Internal("textual.widgets._text_area:TextArea", "_cursor_visible", "And leave it visible."),
     Internal("textual.widgets._option_list:OptionList", "_option_render_cache", "It keeps 2,048 drawn rows."),
+    Internal("textual.widgets._option_list:OptionList", "_update_lines", "Once for all lines of a frame.", "self"),
     Internal("textual._xterm_parser", "XTermParser", "Subclassed: terminal replies are not keys."),
     Internal("textual._xterm_parser:XTermParser", "_sequence_to_key_events", "Add keys.", "self sequence alt"),
     Internal("textual._parser:Parser", "_timeout_time", "Whether it waits for the rest of a sequence."),
@@ -143,6 +144,24 @@ def limit_caches() -> None:
 def limit_drawn_options(options: "OptionList") -> None:
     """Keep few of the rows that were drawn: each takes some kilobytes, and a screen shows less than a hundred."""
     options._option_render_cache = LRUCache(maxsize=MOST_DRAWN_OPTIONS)
+
+
+class OptionListInternals(OptionList):
+    """Looks for new options once for all lines that are drawn; Textual does so for each of them."""
+
+    is_drawing = False
+
+    def render_lines(self, crop: Region) -> "list[Strip]":
+        self._update_lines()
+        self.is_drawing = True
+        try:
+            return super().render_lines(crop)
+        finally:
+            self.is_drawing = False
+
+    def _update_lines(self) -> None:
+        if not self.is_drawing:
+            super()._update_lines()
 
 
 # App

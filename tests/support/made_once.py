@@ -35,6 +35,7 @@ _migrate = migrations.migrate
 _create_schema = migrations.create_schema
 _copying = threading.Lock()
 _parse = Stylesheet._parse_rules
+_parse_all = Stylesheet.parse
 _describe = _function_schema.function_schema
 _find_model = PricedProvider.find_model
 _characters_of = charmap.intervals_from_codec
@@ -52,6 +53,7 @@ if version == importlib.util.MAGIC_NUMBER:
 """
 _VARIABLES, _WRAPPED = "_variables_as_key", "__wrapped__"
 _rules: dict[Any, Any] = {}
+_sheets: dict[Any, list[Any]] = {}
 _described: dict[Any, Any] = {}
 _models: dict[Any, Any] = {}
 
@@ -63,6 +65,7 @@ def make_once(*, now: bool = False) -> None:
     migrations.migrate = _migrate_or_copy
     migrations.create_schema = _create_or_copy
     Stylesheet._parse_rules = _parse_once
+    Stylesheet.parse = _parse_all_once
     style_once()
     look_up_once()
     _function_schema.function_schema = _describe_once
@@ -113,6 +116,15 @@ def _parse_once(sheet: Stylesheet, css: str, *place: Any, **more: Any) -> Any:
     if key not in _rules:
         _rules[key] = _parse(sheet, css, *place, **more)
     return _rules[key]
+
+
+def _parse_all_once(sheet: Stylesheet) -> None:
+    key = (tuple(sheet.source.items()), frozenset(sheet._invalid_css), _variables_of(sheet))
+    if key not in _sheets:
+        _parse_all(sheet)
+        assert sheet._rules is not None
+        _sheets[key] = sheet._rules
+    sheet._rules, sheet._rules_map, sheet._require_parse = _sheets[key], None, False
 
 
 def _variables_of(sheet: Stylesheet) -> frozenset[Any]:

@@ -7,11 +7,12 @@ class, the id, the classes and the pseudo classes. Where the order of siblings m
 from collections.abc import Hashable
 from typing import Any
 
+from textual.css.model import RuleSet
+from textual.css.styles import RenderStyles
 from textual.css.stylesheet import Stylesheet
 from textual.dom import DOMNode
 
 _apply = Stylesheet.apply
-_style_components = Stylesheet._process_component_classes
 _FLAGS = "_has_hover_style", "_has_focus_within", "_has_order_style", "_has_odd_or_even"
 _KEPT = "_styled_before"
 _SAME_IN_AN_APP = frozenset({"dark", "light", "inline", "ansi", "nocolor"})
@@ -29,6 +30,7 @@ class _Styled:
         self.found: dict[Hashable, tuple[Any, tuple[bool, ...]]] = {}
         self.first: dict[Hashable, dict[str, Any]] = {}
         """What the rules come to on a node that had none."""
+        self.components: dict[Hashable, dict[str, Any]] = {}
 
     def situation(self, node: DOMNode) -> Hashable:
         app, *below = node.css_path_nodes
@@ -45,6 +47,7 @@ _by_rules: dict[tuple[int, ...], _Styled] = {}
 
 
 def style_once() -> None:
+    RuleSet.__hash__ = object.__hash__  # it is the identity, too: every rule is looked up for each new situation
     Stylesheet.apply = _apply_once
     Stylesheet._process_component_classes = _style_components_once
 
@@ -92,27 +95,41 @@ def _apply_once(sheet: Stylesheet, node: DOMNode, *, animate: bool = False, cach
 
 
 def _style_components_once(sheet: Stylesheet, node: DOMNode) -> None:
-    """As Textual does; the nodes that stand for components differ only in their class."""
-    components = node._get_component_classes()
-    if not components:
+    """Only those components that were asked for can have been drawn: if one of them changes, the node is."""
+    if not node._get_component_classes():
         return
-    styled = _styled_under(sheet)
-    situation = styled.situation(node)
-    before = node._component_styles.copy()
-    node._component_styles.clear()
-    is_new = False
-    for component in sorted(components):
-        part = DOMNode(classes=component)
-        part._attach(node)
-        known = styled.found.get((situation, component))
-        if known is None:
-            found: dict[Any, Any] = {}
-            _apply(sheet, part, cache=found)
-            if found:
-                styled.found[situation, component] = dict(part.styles.base._rules), ()
-        else:
-            part.styles.base._rules.update(known[0])
-        is_new = is_new or before.get(component) != part.styles
-        node._component_styles[component] = part.styles
-    if is_new:
+    before = node._component_styles
+    node._component_styles = now = _Components(sheet, node)
+    if not isinstance(before, _Components) or any(before[name] != now[name] for name in before):
         node.refresh()
+
+
+class _Components(dict[str, RenderStyles]):
+    """The styles of a node's components, each made when it is first asked for: few ever are."""
+
+    def __init__(self, sheet: Stylesheet, node: DOMNode) -> None:
+        super().__init__()
+        self._sheet, self._node, self._names = sheet, node, node._get_component_classes()
+
+    def __contains__(self, component: object) -> bool:
+        return component in self._names
+
+    def __missing__(self, component: str) -> RenderStyles:
+        """The nodes that stand for components differ only in their class."""
+        styled = _styled_under(self._sheet)
+        situation = styled.situation(self._node), component
+        part = DOMNode(classes=component)
+        part._attach(self._node)
+        if (rules := styled.components.get(situation)) is None:
+            found: dict[Any, Any] = {}
+            _apply(self._sheet, part, cache=found)
+            if found:
+                styled.components[situation] = dict(part.styles.base._rules)
+        else:
+            part.styles.base._rules.update(rules)
+        self[component] = part.styles
+        return part.styles
+
+    def clear(self) -> None:
+        super().clear()
+        self._names = frozenset()

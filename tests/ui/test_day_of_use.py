@@ -22,6 +22,7 @@ from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.block_rendering import BlockLayout
 from co_tui.ui.transcript.transcript import Transcript
 from co_tui.ui.widgets.key_line import KeyLine
+from co_tui.ui.work.tasks_screen import Task, TasksScreen
 from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import (
@@ -38,7 +39,7 @@ from tests.support.screen import (
 SLOW = Reply(text="slow " * 400, delay_s=0.05)
 
 
-async def test_the_queue_screen_drops_the_prompt_that_was_chosen_while_the_queue_moves(home: Path) -> None:
+async def test_what_was_chosen_is_dropped_or_stopped_while_the_queue_and_the_tasks_move(home: Path) -> None:
     queue = SimpleNamespace(prompts=tuple(WaitingPrompt(n, f"prompt {n}", held=False) for n in range(1, 6)))
 
     def withdraw(number: int) -> None:
@@ -60,6 +61,20 @@ async def test_the_queue_screen_drops_the_prompt_that_was_chosen_while_the_queue
         assert [each.number for each in queue.prompts] == [2, 5], "the chosen one was sent; none takes its place"
         await pilot.press("down", "d")
         assert len(queue.prompts) == 1
+
+        tasks = [Task(name, "run", f"make {name}", "running", True, "") for name in ("a", "b")]
+        stopped: list[str] = []
+
+        async def stop(key: str) -> None:
+            stopped.append(key)
+
+        listed = TasksScreen(SimpleNamespace(stop=stop), lambda: list(tasks))  # type: ignore[arg-type]  # all that it uses
+        await app.push_screen(listed)
+        await pilot.press("down")
+        tasks.insert(0, tasks[0]._replace(key="c"))
+        await until(pilot, lambda: listed.query_one(OptionList).option_count == 3)
+        await pilot.press("x")
+        assert stopped == ["b"]
 
 
 async def waiting_prompts_stay_below_what_they_follow_and_escape_holds_them(
@@ -97,6 +112,23 @@ async def waiting_prompts_stay_below_what_they_follow_and_escape_holds_them(
     await until(pilot, lambda: len(provider.requests) == 3 and app.controller.idle)
     asked = [request["messages"][-1]["content"] for request in provider.requests]
     assert asked == ["first", "fourth", "third"] and "on hold" not in screen_text(app)
+
+
+async def prompts_that_wait_in_a_session_are_its_draft_once_it_is_left(
+    app: CoTui, pilot: Pilot[None], provider: Provider
+) -> None:
+    provider.script = [SLOW]
+    await type_text(pilot, "first\n")
+    await until(pilot, lambda: "slow" in transcript_text(app))
+    await type_text(pilot, "second\n")
+    await until(pilot, lambda: "1 queued" in screen_text(app))
+    left = app.controller.session_id
+    await pilot.press("f7")
+    await until(pilot, lambda: not app.controller.session_id)
+    assert not app.chat.prompt.text, "it belongs to the other one"
+    app.run_command("resume", left)
+    await until(pilot, lambda: app.controller.session is not None and app.controller.idle)
+    assert app.chat.prompt.text == "second"
 
 
 async def retries_are_one_line_that_changes(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
@@ -198,6 +230,7 @@ async def test_a_day_is_read_as_it_went(home: Path, provider: Provider) -> None:
         home,
         provider,
         waiting_prompts_stay_below_what_they_follow_and_escape_holds_them,
+        prompts_that_wait_in_a_session_are_its_draft_once_it_is_left,
         retries_are_one_line_that_changes,
         selected_text_can_be_read,
         the_view_says_which_key_leads_to_the_end,

@@ -78,8 +78,9 @@ class MemoryScreen(FilteringDialog[str]):
         self._shown = {str(row): entry for row, entry in enumerate(shown)}
         options = self.query_one(OptionList)
         show_rows(options, _options(shown, words), NO_MATCH if self._entries else NOTHING_YET)
-        first = next((n for n in range(options.option_count) if options.get_option_at_index(n).id), None)
-        options.highlighted = min(at, options.option_count - 1) if at is not None and shown else first
+        entries = [n for n in range(options.option_count) if options.get_option_at_index(n).id]
+        following = [n for n in entries if n >= (at or 0)]
+        options.highlighted = next(iter(following or entries[-1:]), None)
         self.query_one(KeyHints).show(*(KEYS if self._entries or self._deleted else KEYS[-1:]))
 
     @property

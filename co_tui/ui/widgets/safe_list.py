@@ -6,10 +6,10 @@ from typing import Any
 from textual.events import Click
 from textual.widgets import OptionList
 
-from co_tui.ui.textual_internals import limit_drawn_options
+from co_tui.ui.textual_internals import OptionListInternals, limit_drawn_options
 
 
-class SafeList(OptionList):
+class SafeList(OptionListInternals, OptionList):
     """Textual fails on a click whose option is gone by then, and on paging in a list without height."""
 
     def __init__(self, *content: Any, **options: Any) -> None:

@@ -52,8 +52,14 @@ async def test_shift_tab_goes_through_the_modes(home: Path, provider: Provider, 
         assert app.controller.state.mode == "edits" and border(app) == "edits", "it waited for the session"
         await pilot.press("shift+tab")
         await until(pilot, lambda: app.controller.state.mode == "plan" and border(app) == "plan")
+        first = app.controller.session_id
         await pilot.press("f7")
         await until(pilot, lambda: not app.controller.session_id and border(app) == "ask")
+        await pilot.press("shift+tab")
+        await until(pilot, lambda: border(app) == "edits")
+        app.run_command("resume", first)
+        await until(pilot, lambda: app.controller.session is not None and app.controller.idle)
+        assert app.controller.state.mode == border(app) == "plan", "what was chosen for a new session is for no other"
 
 
 async def test_auto_is_skipped_where_no_sandbox_works(home: Path, provider: Provider, sandbox: list[str]) -> None:

@@ -132,6 +132,9 @@ def test_enter_answers_a_danger_with_no_wherever_the_arrows_go() -> None:
         choices.move(1)
         reached.append(choices.chosen())
     assert reached[0] == "n" and "y" in choices and "y" not in reached
+    ruled = COMMAND.but(rules=("Bash(make:*)",))
+    whole = [approval_panel(each, has_sandbox=False).whole for each in (ruled, ruled.but(danger="deletes files"))]
+    assert ["Rule for s and p: " in each for each in whole] == [True, False], "there is no s and no p"
 
 
 def test_a_command_that_looks_like_a_diff_is_shown_as_a_command() -> None:
@@ -370,6 +373,12 @@ async def test_rules_are_listed_with_their_file_added_and_revoked(home: Path, pr
         await pilot.press("enter", "down", "enter")
         await until(pilot, lambda: "ask    Bash(make:*)" in screen_text(app))
         assert "Bash(make:*)" in (home / "config" / "config.toml").read_text()
+        for key, rule, row in (("1", "Bash(ls:*)", "allow  Bash(ls:*)"), ("3", "Bash(rm:*)", "deny   Bash(rm:*)")):
+            await pilot.press("a")
+            await until(pilot, lambda: isinstance(app.screen.focused, Field))
+            app.screen.query_one(Input).value = rule
+            await pilot.press("enter", key)
+            await until(pilot, lambda row=row: row in screen_text(app))
         await pilot.press("escape")
         app.send("go")
         await asked(app, pilot, "touch a")

@@ -151,6 +151,18 @@ async def test_the_line_below_says_why_and_opens_the_compaction(home: Path, prov
         await talk.do("clear")
         await click_on(app, pilot, "6 messages above are cleared")
         await until(pilot, lambda: isinstance(app.screen, EventScreen))
+        await pilot.press("escape")
+        entries = [str(option.prompt) for option in app.chat.query_one(Timeline).options]
+        assert ["undone" in entry for entry in entries if "Conversation Compacted" in entry] == [True]
+
+        transcript.focus()
+        transcript.mark(next(n for n, block in enumerate(transcript.blocks) if block.kind == "compaction"))
+        await pilot.press("enter", "3")
+        await until(pilot, lambda: "undone, or replaced by a later one" in screen_text(app))
+        assert re.search(r"Kept whole.*recent +\d\d:\d\d +you +prompt-3x", " ".join(screen_text(app).split()))
+        await pilot.press("u")
+        await until(pilot, lambda: "Cannot undo that: it is already undone" in screen_text(app))
+        assert not app.controller.state.history, "what was done since is not undone in its place"
 
 
 def prompt(n: int) -> dict[str, Any]:

@@ -9,8 +9,9 @@ import pytest
 from co_tui.events import Event, Message
 from co_tui.events.stored_messages import pieces
 from co_tui.session import recorder
-from co_tui.store.store_errors import StoreError
+from co_tui.store.store_errors import UNSAVED, StoreError
 from co_tui.ui.app import CoTui
+from co_tui.ui.leaving import Leaving
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, type_text, until
 from tests.support.stores import stored_events
@@ -35,6 +36,58 @@ class FullDisk:
 def told(app: CoTui) -> str:
     """What the toasts say, which break their lines."""
     return " ".join(each.message for each in app._notifications)
+
+
+class Quitting:
+    """A session with messages that are in memory only, no work under way, and an app that can be left."""
+
+    has_unsaved = True
+    private = busy = False
+    exit_message = resume_hint = ""
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+        self.launch = self.work = self.screen = self.prompt = self.sender = self
+        self.text = self.selected_text = ""
+
+    def summary(self) -> str:
+        return ""
+
+    def get_selected_text(self) -> str:
+        return ""
+
+    def withdraw_latest(self) -> bool:
+        return False
+
+    def notify(self, sentence: str, **_: object) -> None:
+        self.done.append(sentence)
+
+    async def close(self) -> bool:
+        return True
+
+    def exit(self, **_: object) -> None:
+        self.done.append("left")
+
+
+async def test_quitting_again_leaves_and_typing_between_forgets_the_first() -> None:
+    seen: Any = Quitting()
+    leaving = Leaving(seen, seen, lambda: seen)
+    await leaving.quit()
+    assert seen.done == [f"{UNSAVED} Quitting again loses them."]
+    await leaving.quit()
+    assert seen.done[1:] == ["left"], "it is the user's decision"
+
+    seen.has_unsaved, seen.done = False, []
+    await leaving.copy_or_leave()
+    leaving.stay()
+    seen.private = True
+    await leaving.copy_or_leave()
+    assert seen.done == [
+        "Press Ctrl+C again to quit. Everything is saved.",
+        "Press Ctrl+C again to quit. Nothing is saved (private session).",
+    ]
+    await leaving.copy_or_leave()
+    assert seen.done[2:] == ["left"]
 
 
 async def test_a_reply_that_cannot_be_saved_says_so_and_is_saved_when_there_is_room(

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from co_tui.session.snapshots.entries import named_paths
+from co_tui.session.snapshots.commits import commits_sentence
+from co_tui.session.snapshots.entries import Snapshot, named_paths
+from co_tui.session.snapshots.restore import RestorePlan
 from co_tui.ui.app import CoTui
 from co_tui.ui.dialogs.choose_message import ChooseMessageScreen
 from co_tui.ui.files.changes_screen import ChangesScreen
-from co_tui.ui.files.choice_screen import ChoiceScreen
+from co_tui.ui.files.choice_screen import ChoiceScreen, rewind_question
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, until
 
@@ -121,6 +123,15 @@ async def test_diff_and_rewind_show_what_changed_and_esc_restores_nothing(
         await pilot.press("enter")
         await until(pilot, lambda: app.chat.prompt.text == "mend it")
         assert (folder / "login.py").read_text() == "mine\n" and not app.controller.state.history
+
+
+def test_the_question_names_what_is_left_as_it_is() -> None:
+    now = Snapshot("2", {}, {})
+    plan = RestorePlan(2, "1", now, {}, {}, kept=("mine.py",), not_covered=("large.bin",), commits=("abc1234 Fix",))
+    lines = [line.strip() for line in rewind_question(plan)._text.plain.splitlines()]
+    assert lines[lines.index("Left as they are, because of what others changed:") + 1] == "mine.py"
+    assert lines[lines.index("Not covered by snapshots, and so not restored:") + 1] == "large.bin"
+    assert commits_sentence(plan.commits) in lines
 
 
 def test_caches_come_after_sources() -> None:

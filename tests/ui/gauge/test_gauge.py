@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelResponse
 from pydantic_ai.usage import RequestUsage
+from rich.console import Console
 from rich.style import Style
+from rich.text import Text
 
 from co_tui.agent.models.prices import price_of, saved_by_cache
 from co_tui.context.compact.thresholds import Thresholds, thresholds_of
@@ -22,7 +24,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.store.stored_values import SessionRow
 from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.gauge.gauge_reading import GaugeReading, reading_of
-from co_tui.ui.gauge.gauge_widget import MARKER, Gauge, StreamedReply, bar_cells, cells_by_part, sparkline
+from co_tui.ui.gauge.gauge_widget import MARKER, Gauge, MiniGauge, StreamedReply, bar_cells, cells_by_part, sparkline
 from co_tui.ui.sessions.session_finder import Previewed
 from co_tui.ui.sessions.session_preview import PreviewLook, preview_text
 from tests.context.request.test_pipeline import LOADED
@@ -84,6 +86,27 @@ def test_marks_are_drawn_once_the_window_is_known() -> None:
     assert MARKER not in gauge.bar(30).plain, "where they are depends on the window"
     gauge.set_reactive(Gauge.reading, gauge.reading._replace(usage=usage(1_000)))
     assert gauge.bar(30).plain.count(MARKER) == 2
+
+
+@pytest.mark.parametrize("policy", ["balanced", "off"])
+def test_the_colour_changes_as_a_mark_is_reached(policy: str) -> None:
+    colours = {"normal": "green", "warning": "yellow", "error": "red", "mark": "white", "muted": "blue"}
+    marks = thresholds_of(policy_of(LOADED[policy]), LIMIT)
+    seen = []
+    for tokens in (79_999, 80_000, 94_999, 95_000):
+        for gauge in (Gauge(), MiniGauge()):
+            gauge.style_of = lambda level: Style(color=colours[level])  # type: ignore[method-assign]
+            gauge.set_reactive(Gauge.reading, GaugeReading(usage(tokens), marks=marks))
+            drawn = gauge.render()
+            seen.append((gauge.reading.level, drawn_in(drawn, "▒"), drawn_in(drawn, gauge.reading.percent)))
+    levels = [("normal", "green"), ("warning", "yellow"), ("warning", "yellow"), ("error", "red")]
+    assert seen == [(level, colour, colour) for level, colour in levels for _ in range(2)]
+
+
+def drawn_in(text: Text, words: str) -> str:
+    """The colour of the first of these words."""
+    style = text.get_style_at_offset(Console(), text.plain.index(words))
+    return style.color.name if style.color is not None else ""
 
 
 def test_the_nearest_mark_is_named() -> None:

@@ -1,9 +1,12 @@
 """Memory across sessions, on the screen: read, searched, changed, undone."""
 
 import json
+import re
 import threading
 from datetime import datetime
 from pathlib import Path
+
+from textual.widgets import Input
 
 from co_tui.session.checkout import repository_branch_of
 from co_tui.session.launch import Launch
@@ -64,6 +67,16 @@ async def test_the_memory_is_read_searched_and_an_entry_deleted_and_brought_back
         await pilot.press("ctrl+z")
         await until(pilot, lambda: "1 of 3" in screen_text(app))
         assert len(list(memory.entries())) == 3
+        app.screen.query_one(Input).value = ""
+        await until(pilot, lambda: "The port is 8080" in screen_text(app))
+        assert re.findall("SQLite|by hand|8080", screen_text(app)) == ["by hand", "SQLite", "8080"], "as it was"
+        await pilot.press("down", "ctrl+d")
+        await until(pilot, lambda: "SQLite" not in screen_text(app))
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: "8080" not in screen_text(app))
+        assert ["by hand" in each.text for each in memory.entries()] == [True], (
+            "the next one was chosen, across its heading"
+        )
         await pilot.press("ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, ChatScreen))
         await until(pilot, lambda: "No session 's1'" in transcript_text(app))

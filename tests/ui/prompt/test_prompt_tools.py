@@ -71,6 +71,13 @@ async def test_earlier_prompts_are_searched_while_typing_in_this_folder_and_in_a
         await until(pilot, lambda: app.chat.prompt.text == "deploy 100% of it")
         await pilot.press("up")
         assert app.chat.prompt.text == "half written", "what was being written is the latest of the earlier ones"
+        app.chat.prompt.text = ""
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: isinstance(app.screen, EarlierPromptsScreen))
+        for key in (*"hai", "enter"):  # in one burst: nothing was found yet
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await until(pilot, lambda: app.screen is app.chat)
+        assert app.chat.prompt.text == "write a haiku"
     elsewhere = home.parent / "elsewhere"
     elsewhere.mkdir()
     async with running(launch_for(home, provider).but(workplace=LocalWorkplace(elsewhere))) as (app, pilot):

@@ -1,6 +1,14 @@
 """A prompt stays on the screen from when it is sent until the conversation shows it."""
 
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
 from co_tui.events import CommandOutput, Message, StreamDelta
+from co_tui.ui.control.prompt_sender import PromptSender, WaitingCommand
 from co_tui.ui.control.prompts_under_way import OutgoingPrompt, PromptsUnderWay
 
 
@@ -29,3 +37,33 @@ def test_the_same_prompt_twice_is_shown_twice() -> None:
     under_way.add(OutgoingPrompt("again"))
     assert under_way.not_in(["again"]) == ["again"]
     assert under_way.remove_said(said("again")) and under_way.not_in(()) == ["again"]
+
+
+async def test_the_prompt_of_a_command_comes_before_what_waits_behind_it_and_steering_waits_for_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent, running, may_end = list[str](), list[asyncio.Future[None]](), asyncio.Event()
+
+    async def submit(text: str, **_: object) -> None:
+        sent.append(text)
+
+    async def work() -> None:
+        await may_end.wait()
+        sender.run_next(OutgoingPrompt("by the command"))
+
+    def run(_: object, __: str, work: Callable[[], Coroutine[Any, Any, None]], **___: object) -> None:
+        running.append(asyncio.ensure_future(work()))
+
+    monkeypatch.setattr("co_tui.ui.control.prompt_sender.run_in_background", run)
+    session = Mock(submit=submit, queue=Mock(prompts=(), busy=False))
+    opener = Mock(session=session, opening=False)
+    sender = PromptSender(Mock(), Mock(), opener)
+    sender.hold(WaitingCommand("/init", work))
+    sender.send(OutgoingPrompt("behind it"))
+    sender.send(OutgoingPrompt("steering", steers=True))
+    await running[1]
+    assert sent == ["steering"]
+    may_end.set()
+    await running[0]
+    await asyncio.gather(*running)
+    assert sent == ["steering", "by the command", "behind it"]

@@ -85,6 +85,9 @@ async def test_all_can_be_tried_on_it_offline(home: Path) -> None:
         await until(pilot, lambda: "Sessions" in screen_text(app))
         app.screen.query_one(Input).value = "decimal comma"
         await until(pilot, lambda: "Example: make the pantry" in screen_text(app))
+        app.pop_screen()
+        await app.controller.begin_session()
+        assert app.chat._model == app.launch.choice.model != EXAMPLE_MODEL, "a new session has the user's own"
 
 
 async def test_a_prompt_goes_to_the_configured_model(home: Path, provider: Provider) -> None:

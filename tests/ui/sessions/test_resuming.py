@@ -1,5 +1,6 @@
 """Resuming a stored session: its folder, its model, and what if it is open elsewhere."""
 
+import asyncio
 import sys
 from pathlib import Path
 from typing import Any
@@ -182,17 +183,39 @@ async def test_the_gauge_is_right_from_its_first_frame(
     assert len(told) == 1 and painted[0].percent == "50 %" and painted[0].summary_cost == 0.03
 
 
-async def test_a_session_chosen_in_the_app_keeps_its_own_policy(home: Path, provider: Provider) -> None:
+async def test_a_session_chosen_in_the_app_keeps_its_own_policy_and_one_left_while_it_opens_is_not_used(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     launch = launch_for(home, provider)
     say(home, "s-1", "off with it", cwd=str(launch.cwd), policy="off")
+    say(home, "s-2", "left", cwd=str(launch.cwd))
     async with running(launch) as (app, pilot):
         await type_text(pilot, "/resume s-1\n")
         await until(pilot, lambda: app.controller.session is not None)
         assert app.controller.state.policy == "off" and "never compacts" in screen_text(app)
         app.run_command("new", "")
         await until(pilot, lambda: not app.controller.session_id)
+
+        opened, may_be_used, resume = asyncio.Event(), asyncio.Event(), app.controller.backend.resume
+
+        async def resume_slowly(*which: Any, **how: Any) -> Any:
+            session = await resume(*which, **how)
+            opened.set()
+            await may_be_used.wait()
+            return session
+
+        monkeypatch.setattr(app.controller.backend, "resume", resume_slowly)
+        await type_text(pilot, "/resume s-2\n")
+        await until(pilot, opened.is_set)
+        await pilot.press("f7")
+        await until(pilot, lambda: not app.controller.session_id)
+        may_be_used.set()
+        await until(pilot, lambda: not app.controller.opening)
+        assert app.controller.session is None, "the next prompt begins a new one"
+        with store_in(home) as other, other.claim("s-2"):
+            pass
         await app.action_quit()  # nothing was said in the new one
-        assert app.controller.resume_hint == f"{launch.program} --resume s-1   continues “off with it”"
+        assert app.controller.resume_hint == f"{launch.program} --resume s-2   continues “left”"
 
 
 async def test_a_session_whose_policy_is_gone_continues_under_yours_and_says_so(home: Path, provider: Provider) -> None:

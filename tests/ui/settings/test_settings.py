@@ -9,7 +9,7 @@ from co_tui.key_names import key_pressed
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.settings import GROUPS, RESUMED, load, rules, unused
 from co_tui.ui.app import CoTui
-from co_tui.ui.settings.setting_rows import setting_rows
+from co_tui.ui.settings.setting_rows import setting_line, setting_rows
 from co_tui.ui.settings.settings_screen import SettingsScreen
 from tests.support.long_run import only_in_a_long_run
 from tests.support.provider import Provider
@@ -26,7 +26,7 @@ def written(home: Path) -> str:
 
 
 def test_every_setting_has_its_row(home: Path) -> None:
-    launch = launch_for(home, environ={"CO_TUI_MAX_RETRIES": "2"})
+    launch = launch_for(home, environ={"CO_TUI_MAX_RETRIES": "2", "CO_TUI_POLICY": "copilot"})
     rows = setting_rows(launch.loaded, unused(launch.settings), launch.paths)
     assert {row.name for row in rows} == set(rules()) and {row.group for row in rows} == set(GROUPS)
     by_name = {row.name: row for row in rows}
@@ -36,6 +36,9 @@ def test_every_setting_has_its_row(home: Path) -> None:
     assert by_name["few_turns"].unused and not by_name["policy"].unused
     assert by_name["reduced_motion"].is_switch and "balanced" in by_name["policy"].choices
     assert next(row.name for row in rows if row.group == "context") == "policy"
+    marked = {row.name for row in rows if setting_line(row, 60).plain.startswith("●")}
+    assert marked == {"max_retries", "policy"}, "the user's own, not what the policy sets"
+    assert by_name["min_compaction_messages"].source == "policy copilot"
 
 
 async def test_settings_are_found_changed_in_place_and_reset(home: Path, provider: Provider) -> None:
