@@ -82,8 +82,9 @@ LOADED = (
 )
 
 
-def serve(requests: socket.socket) -> dict[str, Any]:
-    """Returns in each process that is asked for, with what it shall be; ends once no one can ask any more.
+def serve(requests: socket.socket, other: int = 0) -> dict[str, Any]:
+    """Returns in each process that is asked for, with what it shall be; ends once no one can ask any more, after the
+    `other` process that serves.
 
     A process in between that waits for each end would be a second copy of everything that is loaded.
     """
@@ -102,6 +103,9 @@ def serve(requests: socket.socket) -> dict[str, Any]:
             continue
         request, streams, *_ = socket.recv_fds(requests, LARGEST_REQUEST, 5)
         if not request:
+            if other:
+                with suppress(ChildProcessError):  # it ended before
+                    os.waitpid(other, 0)
             os._exit(0)
         if (pid := os.fork()) == 0:
             signal.set_wakeup_fd(-1)
@@ -165,9 +169,9 @@ def become(how: dict[str, Any]) -> None:
             setattr(sys, f"__{name}__", None)
 
 
-def serve_and_run(requests: socket.socket) -> NoReturn:
+def serve_and_run(requests: socket.socket, other: int = 0) -> NoReturn:
     """Serve; each process that is asked for returns from that, and ends here."""
-    how = serve(requests)
+    how = serve(requests, other)
     become(how)
     try:
         if "code" in how:
@@ -206,11 +210,18 @@ if __name__ == "__main__":
     make_once(now=True)
     read_messages([])  # the library's description of messages is made when it is first used
     set_constants(LIMITS)
-    number, *tests = sys.argv[1:]
+    (number, *more), tests = json.loads(sys.argv.pop())
+    gc.freeze()
+    other = 0
+    if more and (other := os.fork()) == 0:
+        os.close(number)
+        number, tests = more[0], []
+    elif more:
+        os.close(more[0])
     if tests:
         from tests.support.collected import collect
 
         collect(*tests)
-    gc.freeze()
+        gc.freeze()
     gc.enable()
-    serve_and_run(socket.socket(fileno=int(number)))
+    serve_and_run(socket.socket(fileno=number), other)
