@@ -71,6 +71,8 @@ def test_what_was_trusted_counts_until_the_file_wants_something_else(paths: Path
     assert (same.settings.model, same.settings.context_window, same.withheld) == ("openai:one", 7000, None)
     other = loaded(paths, project, 'model = "openai:two"\n')
     assert other.settings.model == "" and other.withheld is not None and not trust.was_asked(other.withheld)
+    elsewhere = loaded(paths, project, 'summarization_model = "openai:one"\n')
+    assert elsewhere.settings.summarization_model == "" and elsewhere.withheld is not None
     more = loaded(paths, project, 'model = "openai:one"\nbase_url = "http://x"\n')
     assert more.settings.model == "" and more.settings.base_url == ""
 
