@@ -368,6 +368,11 @@ def replaced(number: int, content: bytes) -> Change:
     return change
 
 
+def reworded(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    """As long as before, and with as many events."""
+    members[:] = [(info, content.replace(b"no longer wanted", b"very much wanted")) for info, content in members]
+
+
 DAMAGE: dict[str, tuple[Change, str]] = {
     "out of the home": (added("../evil"), "'../evil', which belongs to no backup"),
     "an absolute name": (added("/evil"), "belongs to no backup"),
@@ -377,6 +382,7 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "a device": (added("data/sessions/s/dev", tarfile.CHRTYPE), "something that is not an ordinary file"),
     "one more file": (added("data/sessions/s/more"), "its content is not what its manifest says"),
     "a changed log": (replaced(1, b"{}\n"), "its content is not what its manifest says"),
+    "a changed word": (reworded, "its content is not what its manifest says"),
     "no manifest": (lambda members: members.pop() and None, "its end is missing"),
     "something after the end": (lambda members: members.append(members[1]), "its files are out of order"),
     "no introduction": (lambda members: members.pop(0) and None, "it is not a co-tui backup"),

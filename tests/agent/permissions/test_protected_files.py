@@ -21,6 +21,13 @@ def test_a_link_into_installed_packages_is_followed(folder: Path, home: Path) ->
     assert set(ProtectedFiles(folder, home).find().names) == {"node_modules/linked/.claude"}
 
 
+def test_a_link_with_the_name_of_a_folder_whose_entries_are_obeyed_is_protected(folder: Path, home: Path) -> None:
+    """A command could give it another target, with any entries."""
+    (folder / "plain").mkdir()
+    (folder / ".vscode").symlink_to("plain")
+    assert {name: each.link for name, each in ProtectedFiles(folder, home).find().names.items()} == {".vscode": "plain"}
+
+
 def test_a_change_in_the_same_moment_as_the_last_search_is_found(
     folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
