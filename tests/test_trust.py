@@ -8,7 +8,7 @@ import pytest
 from co_tui.cli.settled import warnings_before_start
 from co_tui.paths import PROJECT_FILE, Paths, locate
 from co_tui.settings import ContextSettings, Loaded, load
-from co_tui.settings.trust_requests import added_folder_answer, added_folder_request
+from co_tui.settings.trust_requests import added_folder_answer, added_folder_request, project_trust_request
 from co_tui.trust import Trust
 
 EVERYTHING = """
@@ -80,7 +80,8 @@ def test_what_was_trusted_counts_until_the_file_wants_something_else(paths: Path
 
 def test_what_no_project_may_set_is_not_requested(paths: Paths, project: Path) -> None:
     found = loaded(paths, project, 'database = "postgresql://evil.example/x"\n')
-    assert found.settings.database == "" and found.withheld is None
+    request = project_trust_request(project)
+    assert found.settings.database == "" and found.withheld is None and request is not None and not request.requested
 
 
 def test_an_answer_about_an_added_folder_counts_before_that_about_the_project_around_it(
