@@ -8,6 +8,7 @@ import pytest
 from co_tui.cli.settled import warnings_before_start
 from co_tui.paths import PROJECT_FILE, Paths, locate
 from co_tui.settings import ContextSettings, Loaded, load
+from co_tui.settings.trust_requests import added_folder_answer, added_folder_request, project_trust_request
 from co_tui.trust import Trust
 
 EVERYTHING = """
@@ -71,8 +72,30 @@ def test_what_was_trusted_counts_until_the_file_wants_something_else(paths: Path
     assert (same.settings.model, same.settings.context_window, same.withheld) == ("openai:one", 7000, None)
     other = loaded(paths, project, 'model = "openai:two"\n')
     assert other.settings.model == "" and other.withheld is not None and not trust.was_asked(other.withheld)
+    elsewhere = loaded(paths, project, 'summarization_model = "openai:one"\n')
+    assert elsewhere.settings.summarization_model == "" and elsewhere.withheld is not None
     more = loaded(paths, project, 'model = "openai:one"\nbase_url = "http://x"\n')
     assert more.settings.model == "" and more.settings.base_url == ""
+
+
+def test_what_no_project_may_set_is_not_requested(paths: Paths, project: Path) -> None:
+    found = loaded(paths, project, 'database = "postgresql://evil.example/x"\n')
+    request = project_trust_request(project)
+    assert found.settings.database == "" and found.withheld is None and request is not None and not request.requested
+
+
+def test_an_answer_about_an_added_folder_counts_before_that_about_the_project_around_it(
+    paths: Paths, project: Path
+) -> None:
+    trust = Trust(paths.trust_file)
+    around = loaded(paths, project, 'model = "openai:one"\n').withheld
+    (project / "AGENTS.md").write_text("Be kind.")
+    added = added_folder_request(project)
+    assert around is not None and added is not None and added_folder_answer(trust, project) is None
+    trust.remember(around, trusted=True)
+    assert added_folder_answer(trust, project) is True
+    trust.remember(added, trusted=False)
+    assert added_folder_answer(trust, project) is False
 
 
 def test_not_now_is_remembered_and_can_be_changed(paths: Paths, project: Path) -> None:

@@ -19,7 +19,8 @@ from tests.support.waiting import PATIENCE_S
 MOST_TYPES: Final = 90
 """Modules of types that a chat with an OpenAI-compatible server loads; the library has more than 700."""
 ENGINE: Final = """
-import asyncio, json, logging, mimetypes, os, sys
+import asyncio, gc, json, logging, mimetypes, os, sys
+gc.disable()  # a fifth of the time
 mimetypes.knownfiles = [sys.argv[2]]
 from co_tui.agent.lean_imports import LATE_MODULES, without_unused_parts
 with without_unused_parts():
@@ -83,6 +84,7 @@ found["variables"] = dict(os.environ) == before
 logging.getLogger("fastmcp.client").error("to programmers")
 logging.getLogger("mcp.client.stdio").error("to programmers")
 print(json.dumps(found))
+gc.freeze()
 """
 
 

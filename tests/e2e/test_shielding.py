@@ -75,6 +75,8 @@ def test_no_core_dump_is_written(tmp_path: Path) -> None:
     """Even where the limit is raised again afterwards."""
     raised = "import os, resource as r; r.setrlimit(r.RLIMIT_CORE, (r.getrlimit(r.RLIMIT_CORE)[1],) * 2); os.abort()"
     shield = "from co_tui.shielding import shield_process; shield_process();"
+    limit = f"{shield} import resource; print(resource.getrlimit(resource.RLIMIT_CORE)[0])"
+    assert subprocess.check_output([sys.executable, "-c", limit]) == b"0\n", "all that other systems have"
     if resource.getrlimit(resource.RLIMIT_CORE)[1] == 0:
         pytest.skip("core dumps are forbidden here")
     assert not _dumps_core(shield + raised, tmp_path)

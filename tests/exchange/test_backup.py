@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import os
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,8 @@ def outcomes(done: list[object]) -> dict[str, str]:
 
 def test_everything_comes_back_as_it_was_and_a_second_time_changes_nothing(home: Path, tmp_path: Path) -> None:
     write_files(home, {**FILES, **RUNNING, **NEVER})
+    for name in ("config/skills/fly/run.sh", "data/memory/2026-01-02.md"):
+        (home / name).chmod(0o755)
     empty = tmp_path / "empty"
     with store_in(home) as store, store_in(empty) as other:
         fill(store)
@@ -78,6 +81,7 @@ def test_everything_comes_back_as_it_was_and_a_second_time_changes_nothing(home:
         assert set(outcomes(first).values()) == {"new"}
         assert logs(other) == logs(store) and rows(other) == rows(store)
         assert files_in(empty) == {**FILES, **RUNNING}
+        assert [name for name in (*FILES, *RUNNING) if os.access(empty / name, os.X_OK)] == ["config/skills/fly/run.sh"]
         for options in (RestoreOptions(), RestoreOptions(force=True, with_config=True)):
             again = restore(other, empty, file, options)
             assert set(outcomes(again).values()) == {"known"}
@@ -134,6 +138,7 @@ def test_what_went_on_on_both_sides_becomes_a_fork_with_its_files_once(home: Pat
         assert "at the desk" in logs(other)[fork]
         assert (here / f"data/sessions/{fork}/checkpoints/002-desk.md").read_text() == "at the desk"
         assert not (here / "data/sessions/one/checkpoints/002-desk.md").exists()
+        assert (here / f"state/drafts/{fork}.txt").read_text() == FILES["state/drafts/one.txt"]
         state = logs(other)
         restore(other, here, file)
         assert logs(other) == state
@@ -363,6 +368,11 @@ def replaced(number: int, content: bytes) -> Change:
     return change
 
 
+def reworded(members: list[tuple[tarfile.TarInfo, bytes]]) -> None:
+    """As long as before, and with as many events."""
+    members[:] = [(info, content.replace(b"no longer wanted", b"very much wanted")) for info, content in members]
+
+
 DAMAGE: dict[str, tuple[Change, str]] = {
     "out of the home": (added("../evil"), "'../evil', which belongs to no backup"),
     "an absolute name": (added("/evil"), "belongs to no backup"),
@@ -372,6 +382,7 @@ DAMAGE: dict[str, tuple[Change, str]] = {
     "a device": (added("data/sessions/s/dev", tarfile.CHRTYPE), "something that is not an ordinary file"),
     "one more file": (added("data/sessions/s/more"), "its content is not what its manifest says"),
     "a changed log": (replaced(1, b"{}\n"), "its content is not what its manifest says"),
+    "a changed word": (reworded, "its content is not what its manifest says"),
     "no manifest": (lambda members: members.pop() and None, "its end is missing"),
     "something after the end": (lambda members: members.append(members[1]), "its files are out of order"),
     "no introduction": (lambda members: members.pop(0) and None, "it is not a co-tui backup"),

@@ -208,10 +208,12 @@ def test_the_users_keys_stay_here(form: str) -> None:
     log = logged(
         said("user-prompt", "my keys are hunter2-the-secret and sk-abcdef0123456789"),
         returned("env", '{"hunter2-the": 1}', "k"),
+        returned("env", {"hunter2-the-secret": 1}, "m"),
         CompactionComplete(success=True, summary="They use hunter2-the-secret in /bin."),
     )
     text = text_in(form, log, keys_in(environ))
     assert "hunter2" not in text and HIDDEN in text and "/bin" in text
+    assert "-secret" not in text, "not even part of a key that another one begins"
     assert ("sk-abcdef" in text) == (form == "jsonl"), "only what has to come back equal keeps what looks like a key"
 
 

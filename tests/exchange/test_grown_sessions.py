@@ -123,7 +123,9 @@ def test_a_session_that_grew_on_both_sides_becomes_one_fork_that_is_continued(bo
     both.check_imported(fork)
     with both.store.reading() as reading:
         (fact,) = [event.fact for event in reading.events(fork.session_id) if isinstance(event.fact, SessionFork)]
+        seqs = [event.seq or 0 for event in reading.events(first.session_id) if isinstance(event.fact, Message)]
     assert fact.source_session_id == first.session_id
+    assert seqs[-3] <= fact.source_seq < seqs[-2], "up to what was said here"
     both.grow()
     grown = both.bring_in()
     assert (grown.outcome, grown.session_id, grown.added) == (Outcome.CONTINUED, fork.session_id, 2)

@@ -35,6 +35,16 @@ def made(file: Path, *statements: str) -> Path:
     return file
 
 
+def test_what_the_other_program_has_not_yet_moved_into_its_file_is_read(file: Path) -> None:
+    made(file, "PRAGMA journal_mode=WAL", RESPONSES)
+    writing = sqlite3.connect(file)
+    writing.execute(HELLO)
+    writing.commit()
+    with database.Database(file) as found:
+        assert [row["prompt"] for row in found.select("responses", ["prompt"])] == ["hello"]
+    writing.close()
+
+
 def renamed(file: Path, table: str, kind: str, sql: str) -> Path:
     """As if the entry of a table in the schema had been written by hand."""
     connection = sqlite3.connect(file)

@@ -77,6 +77,21 @@ def test_a_zip_that_is_made_to_hurt_is_refused_with_a_sentence(tmp_path: Path, m
     monkeypatch.setattr(archive, "MAX_WHOLE_BYTES", 100)
     with pytest.raises(ImportRefused, match="is over 100 bytes"):
         load(large)
+    together = {f"conversations-{number}.json": b"[]" + b" " * 58 for number in range(2)}
+    with pytest.raises(ImportRefused, match=r"conversations-1\.json is over 40 bytes"):
+        load(zipped(tmp_path / "together.zip", together))
+
+
+def test_images_of_a_zip_are_found_by_a_name_that_fits_one_and_up_to_a_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    images = {f"file-Abc1234{number}-shot.png": png() for number in range(2)}
+    monkeypatch.setattr(archive, "MAX_IMAGES_BYTES", 1_500)
+    with archive.Archive(zipped(tmp_path / "export.zip", {"conversations.json": b"[]", **images})) as export:
+        image = export.document().attachment
+        assert image("file-Ab") == b"" and image("file-Xyz12345") == b""
+        assert image("file-Abc12340") == image("file-Abc12341") == png()
+        assert image("file-Abc12340") == b"", "each counts at least 1,000 bytes"
 
 
 @given(place=st.floats(0, 1), byte=st.binary(min_size=1, max_size=4))

@@ -225,6 +225,7 @@ def test_ctrl_c_keeps_what_came_and_exits_130(served: CliCommand, provider: Prov
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130 and "Traceback" not in err
+    assert err.lower().count("session 2") == 1, "it is named once"
     last = served("show", served("sessions", "--json").objects[0]["id"], "--json").objects[-1]["message"]
     assert last["state"] == "interrupted" and last["parts"][0]["content"].startswith("word word")
     assert provider.closed_early.wait(PATIENCE_S)

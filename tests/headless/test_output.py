@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from co_tui import cli
+from co_tui.events import ApprovalDecided, ApprovalRequested, Event
+from co_tui.events.facts.agents import UNATTENDED
+from co_tui.headless.run_command import ProsePrinter
 from tests.support.command import CliCommand
 from tests.support.here import Here
 from tests.support.provider import Provider, Reply
@@ -46,6 +49,20 @@ def test_events_are_printed_inert_and_with_the_same_value(served_here: Here, pro
     assert not set(done.out) & set("\x9b\u202e\u200b\u2028\u061c\U000e0041")
     reply = next(event for event in done.objects if event["payload"].get("message", {}).get("kind") == "response")
     assert reply["payload"]["message"]["parts"][0]["content"].rstrip(" ") == STEERING
+
+
+def test_a_call_that_was_denied_is_printed_with_who_denied_it() -> None:
+    """Only what no one could answer is a matter of --yes."""
+    printer = ProsePrinter()
+    for by, reason, why in ((UNATTENDED, "", "needs approval; use --yes"), ("the user", "Not today.", "Not today")):
+        asked = ApprovalRequested(call_id="c", tool="run_command", arguments={"command": "ls"})
+        denied = ApprovalDecided(call_id="c", approved=False, by=by, reason=reason)
+        (piece,) = (
+            piece
+            for fact in (asked, denied)
+            for piece in printer.show(Event(session_id="s", seq=1, timestamp="2026-11-16T10:00:00+00:00", fact=fact))
+        )
+        assert piece.text.endswith(f" ls ({why})\n") and not piece.data
 
 
 ALL = [

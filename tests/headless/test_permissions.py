@@ -57,6 +57,15 @@ def test_a_mode_that_does_not_exist_is_named(here: Here) -> None:
     assert "ask, edits, plan, auto" in done.err
 
 
+def test_a_run_that_shall_not_ask_does_not_begin_without_a_sandbox(
+    served_here: Here, provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = served_here("run", "--mode", "auto", "-p", "mend it")
+    assert (done.code, done.out, provider.requests) == (1, "", [])
+    assert "Mode auto needs a sandbox, which does not start here: bwrap is not installed." in done.err
+
+
 def test_kept_patterns_of_older_versions(home: Path, tmp_path: Path) -> None:
     file = tmp_path / "approvals.json"
     older = [

@@ -23,6 +23,7 @@ from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.command import CliCommand
 from tests.support.foreign_programs import PICTURE
+from tests.support.here import Here
 from tests.support.loaded import LoadedProcess
 from tests.support.provider import Provider, Reply
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -239,6 +240,8 @@ def test_bad_input_is_one_sentence(
 ) -> None:
     refused = served("run", *arguments, stdin=stdin)
     assert refused.code == 2 and sentence in refused.err and not provider.requests
+    results = [line["is_error"] for line in refused.objects if line["type"] == "result"]
+    assert results == ([True] if arguments == STREAM else [])
     assert len([line for line in refused.err.splitlines() if line]) == 1
 
 
@@ -277,6 +280,12 @@ def test_each_line_has_its_result_also_one_that_is_not_a_prompt(served: CliComma
     assert "Unknown command /nope" in results[1]["result"] and "Line 5" in results[3]["errors"][0]
     assert "Line 3 of standard input: messages of type 'weather' are not known. Ignored." in ran.err
     assert (ran.code, len(provider.requests)) == (2, 2)
+
+
+def test_the_first_failure_is_the_exit_code(served_here: Here) -> None:
+    ran = served_here("run", *STREAM, stdin=prompt_line("/nope") + prompt_line("Two"))
+    results = [line["is_error"] for line in ran.objects if line["type"] == "result"]
+    assert (ran.code, results) == (2, [True, False])
 
 
 def started(command: CliCommand, *prompts: str) -> tuple[LoadedProcess, int, int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.paths import Paths, locate
+from co_tui.paths import PROJECT_FILE, Paths, locate
 from co_tui.settings import AgentFiles, Settings, agents_in_force, load, project_trust_request
 from co_tui.settings.markdown.agent_files import MOST_FILES, read_agents, read_project_agents
 from co_tui.trust import Trust
@@ -132,6 +132,9 @@ def test_the_first_of_a_name_counts_and_the_project_before_the_user(paths: Paths
     Trust(paths.trust_file).remember(request, trusted=True)
     found = agents_in_force(paths, project, Settings())
     assert names(found) == ["same", "mine"] and found.agents[0].file == first and len(found.problems) == 2
+    (project / PROJECT_FILE).write_text("no settings")
+    assert names(agents_in_force(paths, project, Settings())) == ["same", "mine"]
+    assert agents_in_force(paths, project, Settings()).agents[0].file == paths.agents / "c.md", "it is not known"
 
 
 def test_too_many_are_reported(tmp_path: Path) -> None:

@@ -151,6 +151,19 @@ def test_who_only_looks_whether_a_session_is_open_keeps_no_one_from_opening_it(
     session.release()
 
 
+@pytest.mark.parametrize("left", ["", "4194305"], ids=["nothing", "a process that is gone"])
+def test_a_sync_that_has_just_begun_keeps_no_one_from_opening_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    """It has the lock, and has not yet written that it is a sync."""
+    (tmp_path / "s.lock").write_text(left)
+    with open(tmp_path / "s.lock", "r+", encoding="utf-8") as syncing, SessionLockFile(tmp_path, "s") as session:
+        lock(syncing, wait=False)
+        monkeypatch.setattr("co_tui.store.sqlite.lock.time.sleep", lambda _: syncing.close())
+        session.acquire()
+        assert syncing.closed and (tmp_path / "s.lock").read_text() == str(os.getpid())
+
+
 def test_a_file_left_by_a_dead_process_of_our_own_number_is_no_open_session(tmp_path: Path) -> None:
     (tmp_path / "s.lock").write_text(str(os.getpid()))
     assert claimed_sessions(tmp_path) == frozenset()

@@ -1,8 +1,8 @@
 """Processes for `pytest -n` that begin with the tests collected.
 
 Importing all that the tests import takes each process ten seconds, and finding them some more. One process does it and
-is forked for each. Another one, with what `co-tui` loads and no more, is forked for the server from which each of them
-starts `co-tui`.
+is forked for each. Before it loads the tests, when it has what `co-tui` loads and no more, it is forked for the process
+that is forked for the server from which each of them starts `co-tui`.
 """
 
 import os
@@ -16,6 +16,7 @@ from execnet import gateway_io
 from execnet.gateway_base import Popen2IO
 
 from tests.support.loaded import LoadedProcesses
+from tests.support.run_folder import make_run_folder
 
 _SERVE = """
 import socket
@@ -25,7 +26,10 @@ serve_and_run(socket.socket(fileno=3))
 _WORK = f"""
 import socket
 from tests.support.loaded import LoadedProcesses
+from tests.support import run_folder
+from pathlib import Path
 LoadedProcesses.given = socket.socket(fileno=3)
+run_folder.shared = Path(how["shared"])
 {gateway_io.popen_bootstrapline}
 """
 
@@ -33,9 +37,9 @@ LoadedProcesses.given = socket.socket(fileno=3)
 def fork_workers(config: pytest.Config) -> Callable[[], None]:
     """From here on; returns what ends the processes that they are forked from."""
     invocation = config.invocation_params
-    processes, servers = LoadedProcesses(str(invocation.dir), *map(str, invocation.args)), LoadedProcesses()
-    for each in (processes, servers):
-        each.begin()  # both load at the same time
+    processes = LoadedProcesses(str(invocation.dir), *map(str, invocation.args))
+    servers = processes.without_tests()
+    shared, remove_shared = make_run_folder()
 
     class Worker(Popen2IO):
         def __init__(self, args: Any, execmodel: Any) -> None:
@@ -47,7 +51,7 @@ def fork_workers(config: pytest.Config) -> Callable[[], None]:
             served = [nothing, 2, 2, serving.fileno()]
             self._server = servers.start(served, (), code=_SERVE, cwd=cwd, environ=environ)
             working = [their_input, their_output, 2, requests.fileno()]
-            self._process = processes.start(working, (), code=_WORK, cwd=cwd, environ=environ)
+            self._process = processes.start(working, (), code=_WORK, cwd=cwd, environ=environ, shared=str(shared))
             for number in (nothing, their_input, their_output):
                 os.close(number)
             for each in (requests, serving):
@@ -65,7 +69,8 @@ def fork_workers(config: pytest.Config) -> Callable[[], None]:
     gateway_io.Popen2IOMaster = Worker  # type: ignore[assignment,misc]
 
     def close() -> None:
-        processes.close()
         servers.close()
+        processes.close()
+        remove_shared()
 
     return close

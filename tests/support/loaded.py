@@ -95,19 +95,34 @@ class LoadedProcesses:
     def begin(self) -> socket.socket:
         """Load everything; returns where to ask for a process."""
         if self._server is None:
-            self._server, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            command = [sys.executable, "-m", "tests.support.loaded_server", str(theirs.fileno()), *self._tests]
-            self._process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], cwd=ROOT, env=_ENVIRON, stdin=subprocess.DEVNULL
-            )
-            theirs.close()
+            self._server, theirs = _sockets()
+            self._begin(theirs)
         return self._server
+
+    def without_tests(self) -> "LoadedProcesses":
+        """Begin, and return others, which begin without the tests."""
+        others = LoadedProcesses()
+        (self._server, theirs), (others._server, other_theirs) = _sockets(), _sockets()
+        self._begin(theirs, other_theirs)
+        return others
+
+    def _begin(self, *served: socket.socket) -> None:
+        numbers = [each.fileno() for each in served]
+        given = json.dumps([numbers, self._tests])
+        command = [sys.executable, "-m", "tests.support.loaded_server", given]
+        self._process = subprocess.Popen(command, pass_fds=numbers, cwd=ROOT, env=_ENVIRON, stdin=subprocess.DEVNULL)
+        for each in served:
+            each.close()
 
     def close(self) -> None:
         if self._server is not None:
             self._server.close()
             if self._process is not None:
                 self._process.wait()
+
+
+def _sockets() -> tuple[socket.socket, socket.socket]:
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def _pipe() -> tuple[IO[str], int]:

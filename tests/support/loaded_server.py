@@ -23,6 +23,7 @@ LOADED = (
     "aiohttp",
     "anyio._backends._asyncio",
     "co_tui.agent.models.open_model",
+    "co_tui.agent.models.price_list",
     "co_tui.agent.wire.compatible",
     "co_tui.cli",
     "co_tui.cli.arguments",
@@ -42,7 +43,9 @@ LOADED = (
     "co_tui.session.lens.stored_lens",
     "co_tui.session.session",
     "co_tui.session.workplace.here.local_session",
+    "co_tui.shielding",
     "co_tui.store.sqlite.migrations",
+    "co_tui.store.sqlite.reader",
     "co_tui.store.sqlite.store",
     "co_tui.store.sqlite.writer",
     "co_tui.ui.app",
@@ -63,6 +66,7 @@ LOADED = (
     "co_tui.ui.text.prose",
     "co_tui.ui.transcript.image_loader",
     "co_tui.ui.timeline.detail_screen",
+    "encodings.ascii",
     "genai_prices.data",
     "openai.resources.chat.chat",
     "openai.resources.chat.completions.completions",
@@ -82,8 +86,9 @@ LOADED = (
 )
 
 
-def serve(requests: socket.socket) -> dict[str, Any]:
-    """Returns in each process that is asked for, with what it shall be; ends once no one can ask any more.
+def serve(requests: socket.socket, other: int = 0) -> dict[str, Any]:
+    """Returns in each process that is asked for, with what it shall be; ends once no one can ask any more, after the
+    `other` process that serves.
 
     A process in between that waits for each end would be a second copy of everything that is loaded.
     """
@@ -102,6 +107,9 @@ def serve(requests: socket.socket) -> dict[str, Any]:
             continue
         request, streams, *_ = socket.recv_fds(requests, LARGEST_REQUEST, 5)
         if not request:
+            if other:
+                with suppress(ChildProcessError):  # it ended before
+                    os.waitpid(other, 0)
             os._exit(0)
         if (pid := os.fork()) == 0:
             signal.set_wakeup_fd(-1)
@@ -165,9 +173,9 @@ def become(how: dict[str, Any]) -> None:
             setattr(sys, f"__{name}__", None)
 
 
-def serve_and_run(requests: socket.socket) -> NoReturn:
+def serve_and_run(requests: socket.socket, other: int = 0) -> NoReturn:
     """Serve; each process that is asked for returns from that, and ends here."""
-    how = serve(requests)
+    how = serve(requests, other)
     become(how)
     try:
         if "code" in how:
@@ -206,11 +214,18 @@ if __name__ == "__main__":
     make_once(now=True)
     read_messages([])  # the library's description of messages is made when it is first used
     set_constants(LIMITS)
-    number, *tests = sys.argv[1:]
+    (number, *more), tests = json.loads(sys.argv.pop())
+    gc.freeze()
+    other = 0
+    if more and (other := os.fork()) == 0:
+        os.close(number)
+        number, tests = more[0], []
+    elif more:
+        os.close(more[0])
     if tests:
         from tests.support.collected import collect
 
         collect(*tests)
-    gc.freeze()
+        gc.freeze()
     gc.enable()
-    serve_and_run(socket.socket(fileno=int(number)))
+    serve_and_run(socket.socket(fileno=number), other)

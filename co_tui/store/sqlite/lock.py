@@ -16,7 +16,7 @@ SYNC = "sync"
 SYNC_RETRY_S = 30.0
 """How long to wait for that."""
 PROBE_RETRY_S = 1.0
-"""How long to retry a free session while other processes only probe its lock."""
+"""How long to retry while other processes only probe the lock, or one that has just taken it writes who it is."""
 
 
 class SessionLockFile:
@@ -53,7 +53,8 @@ class SessionLockFile:
             is_probed = _is_free(handle, shared=True)
             owner = handle.read().strip()
         is_synced = owner == SYNC and self._owner != SYNC
-        if time.monotonic() - since > (PROBE_RETRY_S if is_probed else SYNC_RETRY_S if is_synced else 0.0):
+        is_brief = is_probed or not _may_be_alive(owner)
+        if time.monotonic() - since > (PROBE_RETRY_S if is_brief else SYNC_RETRY_S if is_synced else 0.0):
             raise SessionBusy(
                 f"Session {self._path.stem} is open in another co-tui (process {owner or 'unknown'}). "
                 "Close it there, or start a new session.",
@@ -111,16 +112,24 @@ def _is_held(path: Path) -> bool:
     try:
         with open(path, "r+", encoding="utf-8") as handle:
             owner = handle.read().strip()
-            if owner == SYNC:
-                return False
-            if owner.isdecimal():
-                os.kill(int(owner), 0)
             # Shared: a process that takes the session now can see that this is only a probe.
-            return not _is_free(handle, shared=True)
-    except (ProcessLookupError, FileNotFoundError):
+            return owner != SYNC and (not owner or _may_be_alive(owner)) and not _is_free(handle, shared=True)
+    except FileNotFoundError:
         return False
     except OSError:
         return True
+
+
+def _may_be_alive(owner: str) -> bool:
+    """Whether a lock's file names who may hold it; the one who has just taken it finds nothing or an old number."""
+    try:
+        if owner.isdecimal():
+            os.kill(int(owner), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return bool(owner)
 
 
 def _is_free(handle: IO[str], *, shared: bool) -> bool:

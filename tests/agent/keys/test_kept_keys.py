@@ -69,8 +69,9 @@ def test_without_a_keyring_the_file_is_its_owners_alone(kept: KeptKeys) -> None:
     place = kept.keep(owner_of("openai"), KEY)
     assert kept.place_of(place) == str(kept.file) and kept.read(owner_of("openai")) == KEY
     assert stat.S_IMODE(kept.file.stat().st_mode) == 0o600 and not kept.is_open_to_others
-    kept.file.chmod(0o644)
-    assert kept.is_open_to_others
+    for mode in (0o640, 0o604):
+        kept.file.chmod(mode)
+        assert kept.is_open_to_others
     kept.remove(kept.all()[0])
     assert KEY not in kept.file.read_text() and kept.all() == []
 
@@ -230,3 +231,6 @@ def test_a_key_once_read_is_hidden_everywhere(kept: KeptKeys) -> None:
     kept.keep(owner_of("openai"), KEY)
     assert redact.redact(f"it said {KEY}!") == "it said [hidden]!"
     assert KEY in redact.keys_in({}) and redact.without_secrets({"INNOCENT": f"a{KEY}b"}) == {}
+    assert redact.redact_values({f"under {KEY}": [(KEY, 1)]}) == {"under [hidden]": [["[hidden]", 1]]}
+    environ = {"PGPASSWORD": "of-the-database", "GEMINI_API_KEY": "of-a-provider", "OTHER_TOKEN": "of-another-program"}
+    assert redact.keys_of_ours(environ) == {KEY, "of-the-database", "of-a-provider"}

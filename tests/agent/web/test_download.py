@@ -41,8 +41,9 @@ def here(names: Names | None = None, most_bytes: int = MOST_BYTES) -> Downloader
     return Downloader([NAME], names or Names(), most_bytes)
 
 
-async def test_a_page_is_loaded_from_the_address_that_was_checked() -> None:
+async def test_a_page_is_loaded_from_the_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     names = Names()
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")  # it would ask its own machine
     async with serving({"/a?b=1": page("hello", "text/plain; charset=latin-1")}) as site:
         found = await here(names).download(read_address(site.url("/a?b=1", NAME)), nowhere_else)
     assert (found.content, found.media_type, found.charset, found.was_cut) == (b"hello", "text/plain", "latin-1", False)
@@ -58,9 +59,14 @@ async def test_a_name_that_leads_to_a_private_address_is_refused(ips: tuple[str,
     assert site.asked == []
 
 
-async def test_a_name_that_leads_to_a_clouds_keys_is_refused_even_if_private_addresses_are_allowed() -> None:
-    with pytest.raises(PageUnavailable, match="never fetched"):
-        await here(Names("169.254.169.254")).download(read_address(f"http://{NAME}/"), anywhere)
+@pytest.mark.parametrize("ips", [("169.254.169.254",), ("127.0.0.1", "169.254.169.254")])
+async def test_a_name_that_leads_to_a_clouds_keys_is_refused_even_if_private_addresses_are_allowed(
+    ips: tuple[str, ...],
+) -> None:
+    async with serving({"/": page("secret")}) as site:
+        with pytest.raises(PageUnavailable, match="never fetched"):
+            await here(Names(*ips)).download(read_address(site.url("/", NAME)), anywhere)
+    assert site.asked == []
 
 
 async def test_an_unknown_name_is_named() -> None:
