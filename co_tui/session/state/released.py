@@ -107,7 +107,7 @@ def released(state: SessionState) -> SessionState:
         if not is_new and rewrites[index].event is rewrite.event:
             break  # a message is in all rewrites from its first to its last
     for events in (state.timeline, state.compactions):
-        events.swap(packing.event, _is_event_packed)
+        events.swap(packing.event, is_event_packed)
     packing.close()
     return state.but(rewrites=tuple(rewrites))
 
@@ -117,7 +117,8 @@ def is_packed(entry: Entry) -> bool:
     return isinstance(entry.message, PackedMessage)
 
 
-def _is_event_packed(event: Event) -> bool:
+def is_event_packed(event: Event) -> bool:
+    """Whether its messages are compressed."""
     return any(isinstance(message, PackedMessage) for message in _messages_in(event))
 
 
@@ -158,7 +159,7 @@ class _Packing:
         """Pack the prompt in the event that starts a turn, and what a compaction or a clearing created."""
         messages = _messages_in(event)
         refs = [(seq_of(event), index) for index in range(len(messages))]
-        if not messages or _is_event_packed(event) or not self._kept.isdisjoint(refs):
+        if not messages or is_event_packed(event) or not self._kept.isdisjoint(refs):
             return event
         packed = tuple(map(self._message, refs, messages))
         match event.fact:
