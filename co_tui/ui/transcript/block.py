@@ -41,6 +41,8 @@ class PackedText(NamedTuple):
 
     message: "PackedMessage"
     piece: int
+    line_ends: int
+    chars: int
 
     def unpacked(self) -> str:
         return texts_in(self.message)[self.piece]
@@ -58,8 +60,11 @@ class _Unpacking:
         self._field = field
 
     def __get__(self, block: "Block", owner: type) -> Any:
-        held = self._field.__get__(block, owner)
+        held = self.held(block)
         return held.unpacked() if isinstance(held, PackedText) else held
+
+    def held(self, block: "Block") -> Any:
+        return self._field.__get__(block, type(block))
 
     def __set__(self, block: "Block", text: str | PackedText) -> None:
         self._field.__set__(block, text)
@@ -116,15 +121,21 @@ class Block:
     """Event of the message with the tool's result."""
     turn: int = 0
     is_packed: bool = False
-    """Whether its result, or what it thinks, is only in its packed message."""
+    """Whether its result, or what the model said or thought, is only in its packed message."""
 
     def pack(self, message: "PackedMessage") -> None:
-        """Hold a long text that is folded by default as a piece of its message, if it is one."""
-        name = "text" if self.kind == "thinking" else "result"
-        text = getattr(self, name)
+        """Hold its result, or what the model said or thought, as a piece of its message, if it is long and is one."""
+        field = _RESULT if self.kind == "tool" else _TEXT
+        text: str = field.__get__(self, Block)
         if len(text) >= PACKED_CHARS and text in (texts := texts_in(message)):
-            setattr(self, name, PackedText(message, texts.index(text)))
+            field.__set__(self, PackedText(message, texts.index(text), text.count("\n"), len(text)))
             self.is_packed = True
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The number of line ends and of characters in its text, which is not unpacked for that."""
+        held = _TEXT.held(self)
+        return (held.line_ends, held.chars) if isinstance(held, PackedText) else (held.count("\n"), len(held))
 
     @property
     def speaker_name(self) -> str:
@@ -221,5 +232,6 @@ class Block:
             self.folded = self.previews_diff
 
 
-for _name in ("text", "result"):
-    setattr(Block, _name, _Unpacking(getattr(Block, _name)))
+_TEXT, _RESULT = _Unpacking(Block.text), _Unpacking(Block.result)
+setattr(Block, "text", _TEXT)  # noqa: B010 - for a type checker, both stay plain texts
+setattr(Block, "result", _RESULT)  # noqa: B010

@@ -115,7 +115,8 @@ class Transcript(TranscriptView, can_focus=True):
         for block in reversed(self.blocks):
             if block.is_packed:
                 break
-            entry = state.entry((block.result_seq or block.seq, 0)) if block.is_step else None
+            may_be_long = block.is_step or block.kind == "reply"
+            entry = state.entry((block.result_seq or block.seq, 0)) if may_be_long else None
             if entry is not None and isinstance(entry.message, PackedMessage):
                 block.pack(entry.message)
 

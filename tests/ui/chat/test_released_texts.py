@@ -3,11 +3,14 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from co_tui.session.state.released import _Block, is_event_packed
 from co_tui.ui.app import CoTui
 from co_tui.ui.timeline.timeline_log import EVERYTHING
 from co_tui.ui.timeline.timeline_widget import Timeline
-from co_tui.ui.transcript.block import PACKED_CHARS, Block
+from co_tui.ui.transcript.block import PACKED_CHARS, Block, PackedText
+from co_tui.ui.transcript.block_rendering import estimated_height
 from co_tui.ui.transcript.transcript import Transcript
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, screen_text, until
@@ -32,7 +35,7 @@ async def test_results_that_left_the_context_are_packed_and_read_as_before(home:
         for number in range(TURNS):
             (home.parent / f"file_{number}.py").write_text(_content(number))
             call = ("read_file", json.dumps({"path": f"file_{number}.py"}))
-            provider.script = [Reply(text="I read it.", tool=call), Reply(text=f"It is file {number}.")]
+            provider.script = [Reply(text="I read it.", tool=call), Reply(text=f"It is file {number}.\n" * 40)]
             await ask(app, pilot, f"What is in file {number}?")
         session = app.controller.session
         assert session is not None
@@ -45,6 +48,8 @@ async def test_results_that_left_the_context_are_packed_and_read_as_before(home:
 
         assert len(_calls(app)[0].result) > PACKED_CHARS
         assert not _calls(app)[-1].is_packed, "the model still sees it"
+        said = [block for block in transcript.blocks if block.kind == "reply" and len(block.text) > PACKED_CHARS]
+        assert said[0].is_packed and not said[-1].is_packed
         assert [(block.text, block.result, block.plain, block.whole) for block in transcript.blocks] == before
         assert transcript.virtual_size.height == rows
         held = app.query_one(Timeline)._log.of(EVERYTHING)
@@ -68,3 +73,14 @@ def test_a_text_that_its_message_does_not_have_stays_as_it_is() -> None:
     assert (same.result, other.result) == ("as logged " * 100, "with more " * 100)
     same.result += "and more"
     assert same.result == "as logged " * 100 + "and more"
+
+
+def test_the_height_of_a_packed_reply_is_estimated_without_unpacking_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "## Part\n\nIt says so. " * 40
+    message = _Block().add({"kind": "response", "parts": [{"part_kind": "text", "content": text}]})
+    block = Block("reply", text)
+    before = [estimated_height(block, width) for width in (40, 80)]
+    block.pack(message)
+    assert block.is_packed and block.text == text
+    monkeypatch.setattr(PackedText, "unpacked", lambda _: pytest.fail("it was unpacked"))
+    assert [estimated_height(block, width) for width in (40, 80)] == before
