@@ -232,6 +232,6 @@ class Block:
             self.folded = self.previews_diff
 
 
-_TEXT, _RESULT = _Unpacking(Block.text), _Unpacking(Block.result)
+_TEXT, _RESULT = (_Unpacking(vars(Block)[name]) for name in ("text", "result"))
 setattr(Block, "text", _TEXT)  # noqa: B010 - for a type checker, both stay plain texts
 setattr(Block, "result", _RESULT)  # noqa: B010
