@@ -16,7 +16,7 @@ WHOLE_NUMBERS: Final = 4
 FEW_MESSAGES: Final = 8
 """This many are counted sooner than another list is compared."""
 MOST_REPORTS: Final = 200
-"""The latest that are kept. A rewind to before them is estimated, as in a resumed session, which knows only the last."""
+"""The latest that are kept. A rewind to before them is estimated, as after a resume, which knows only the last."""
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
