@@ -1,7 +1,7 @@
 """From the command line to the first paint."""
 
 from co_tui.session.launch import Launch
-from co_tui.ui.heavy_imports import collect_rarely, without_palette
+from co_tui.ui.heavy_imports import collect_rarely, keep_heap_compact, without_palette
 
 
 def start(launch: Launch) -> int:
@@ -9,6 +9,7 @@ def start(launch: Launch) -> int:
     from co_tui.ui.signals import exit_on_signals
     from co_tui.ui.terminal.before_app import ask_for_background, has_dark_background, typed_by_now, unbuffered
 
+    keep_heap_compact()
     exit_on_signals()
     with unbuffered() as before:
         ask_for_background()  # the answer arrives while the libraries load

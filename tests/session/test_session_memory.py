@@ -96,7 +96,11 @@ def test_two_states_of_one_session_share_what_they_pack() -> None:
     events = [*map(_said, range(1, 10)), _compacted(10, range(1, 9))]
     engine, screen = (apply(replay(events), RELEASED) for _ in range(2))
     pairs = list(zip(engine.transcript, screen.transcript, strict=True))[:8]
-    assert all(isinstance(one.message, PackedMessage) and one.message is other.message for one, other in pairs)
+    assert all(isinstance(one.message, PackedMessage) and one is other for one, other in pairs)
+    for one, other in zip(engine.timeline, screen.timeline, strict=True):
+        assert one is other
+    old = {id(event) for state in (engine, screen) for event in (*state.timeline, *state.compactions)}
+    assert len(old) == len(events), "one object for each event"
     different = replay([*map(_said, range(11, 20)), _compacted(20, range(11, 19))])
     assert apply(different, RELEASED).transcript[0].message["parts"][0]["content"] == f"{OPENING} 11"
 

@@ -15,6 +15,8 @@ WHOLE_NUMBERS: Final = 4
 """Differences up to this many tokens are rounding."""
 FEW_MESSAGES: Final = 8
 """This many are counted sooner than another list is compared."""
+MOST_REPORTS: Final = 200
+"""The latest that are kept. A rewind to before them is estimated, as after a resume, which knows only the last."""
 _NOTHING: Final[Mapping[Any, Any]] = MappingProxyType({})
 
 
@@ -111,8 +113,12 @@ class MeterState(NamedTuple):
         return self._replace(calibration=calibration, line=calibration.line())
 
     def with_report(self, report: Report) -> "MeterState":
-        reports = MappingProxyType({**self.reports, (report.whole, report.input_tokens): report})
-        return self._replace(reports=reports, last=report)
+        key, reports = (report.whole, report.input_tokens), dict(self.reports)
+        reports.pop(key, None)  # the latest is the last
+        reports[key] = report
+        if len(reports) > MOST_REPORTS:
+            del reports[next(iter(reports))]
+        return self._replace(reports=MappingProxyType(reports), last=report)
 
     def after_sending(
         self, messages: Sequence[ModelMessage], scaffold: Scaffold, fixed: Level, same: int, estimate: Estimate

@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from co_tui.events import Clear, CompactionComplete, Event, Json, Message, Ref
+from co_tui.events import Clear, CompactionComplete, Event, Fact, Json, Message, Ref
 from co_tui.session.state.session_state import Entry, SessionState, seq_of
 
 BLOCK_MESSAGES: Final = 32
@@ -107,7 +107,7 @@ def released(state: SessionState) -> SessionState:
         if not is_new and rewrites[index].event is rewrite.event:
             break  # a message is in all rewrites from its first to its last
     for events in (state.timeline, state.compactions):
-        events.swap(packing.event, _is_event_packed)
+        events.swap(packing.event, is_event_packed)
     packing.close()
     return state.but(rewrites=tuple(rewrites))
 
@@ -117,7 +117,8 @@ def is_packed(entry: Entry) -> bool:
     return isinstance(entry.message, PackedMessage)
 
 
-def _is_event_packed(event: Event) -> bool:
+def is_event_packed(event: Event) -> bool:
+    """Whether its messages are compressed."""
     return any(isinstance(message, PackedMessage) for message in _messages_in(event))
 
 
@@ -130,8 +131,17 @@ def _messages_in(event: Event) -> tuple[Json, ...]:
     return ()
 
 
-_latest: tuple[str, dict[Ref, PackedMessage]] = ("", {})
-"""What was packed last, and of which session: a screen's state of that session packs the same messages next."""
+class _Packed(NamedTuple):
+    """What was packed, and of which session."""
+
+    session_id: str = ""
+    messages: dict[Ref, PackedMessage] = {}
+    entries: dict[Ref, Entry] = {}
+    events: dict[int, Event] = {}
+
+
+_latest = _Packed()
+"""The last time: a screen's state of that session packs the same next, and shares it."""
 
 
 class _Packing:
@@ -139,9 +149,9 @@ class _Packing:
 
     def __init__(self, state: SessionState) -> None:
         self._kept = {entry.ref for entry in state.history}
-        self._session_id = state.session_id
+        self._known = _latest if _latest.session_id == state.session_id else _Packed()
+        self._packed = _Packed(state.session_id, {}, {}, {})
         self._block = _Block()
-        self._packed: dict[Ref, PackedMessage] = {}
         self._entries: dict[int, tuple[Entry, Entry]] = {}
         """By identity: each entry, which is kept alive so that its id stays its own, and the packed one."""
 
@@ -151,24 +161,32 @@ class _Packing:
             return entry
         if id(entry) not in self._entries:
             packed = entry._replace(message=self._message(entry.ref, entry.message))
+            known = self._known.entries.get(entry.ref)
+            packed = self._packed.entries[entry.ref] = known if known is not None and known == packed else packed
             self._entries[id(entry)] = (entry, packed)
         return self._entries[id(entry)][1]
 
     def event(self, event: Event) -> Event:
         """Pack the prompt in the event that starts a turn, and what a compaction or a clearing created."""
-        messages = _messages_in(event)
-        refs = [(seq_of(event), index) for index in range(len(messages))]
-        if not messages or _is_event_packed(event) or not self._kept.isdisjoint(refs):
+        messages, seq = _messages_in(event), seq_of(event)
+        refs = [(seq, index) for index in range(len(messages))]
+        if not messages or is_event_packed(event) or not self._kept.isdisjoint(refs):
             return event
-        packed = tuple(map(self._message, refs, messages))
+        if seq not in self._packed.events:
+            packed = event.but(fact=self._fact(event, tuple(map(self._message, refs, messages))))
+            known = self._known.events.get(seq)
+            self._packed.events[seq] = known if known is not None and known == packed else packed
+        return self._packed.events[seq]
+
+    def _fact(self, event: Event, packed: tuple[PackedMessage, ...]) -> Fact:
         match event.fact:
             case Message() as fact:
-                return event.but(fact=fact.but(message=packed[0]))
+                return fact.but(message=packed[0])
             case CompactionComplete() as fact:
-                return event.but(fact=self._compaction((seq_of(event), _SUMMARY), fact.but(replacement=packed)))
+                return self._compaction((seq_of(event), _SUMMARY), fact.but(replacement=packed))
             case Clear() as fact:
-                return event.but(fact=fact.but(carried=packed))
-        return event
+                return fact.but(carried=packed)
+        return event.fact
 
     def _compaction(self, ref: Ref, fact: CompactionComplete) -> CompactionComplete:
         if not fact.summary:
@@ -182,14 +200,13 @@ class _Packing:
         """Compress what is left."""
         global _latest
         self._block.close()
-        _latest = (self._session_id, self._packed)
+        _latest = self._packed
 
     def _message(self, ref: Ref, message: Json) -> PackedMessage:
-        if ref not in self._packed:
-            session_id, packed = _latest
-            known = packed.get(ref) if session_id == self._session_id else None
-            self._packed[ref] = known if known is not None and known == message else self._new(message)
-        return self._packed[ref]
+        if ref not in self._packed.messages:
+            known = self._known.messages.get(ref)
+            self._packed.messages[ref] = known if known is not None and known == message else self._new(message)
+        return self._packed.messages[ref]
 
     def _new(self, message: Json) -> PackedMessage:
         if len(self._block) == BLOCK_MESSAGES:

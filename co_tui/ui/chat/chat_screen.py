@@ -193,7 +193,7 @@ class ChatScreen(ChatRequests):
         if self._welcome is not None and event.type == "message":
             self.feed.drop(self._welcome)
             self._welcome = None
-        self.feed.apply_event(event)
+        self.feed.apply_event(event, state)
         self.status.apply(event.fact)
         if isinstance(event.fact, SessionError) and not event.fact.agent:
             self._limit_reached = LIMIT_ALERTS.get(event.fact.kind, "")

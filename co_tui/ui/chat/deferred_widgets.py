@@ -10,7 +10,15 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from co_tui.events import CompactionComplete, CompactionStart, CompactionWait, Event, Message, SpentToday
+from co_tui.events import (
+    CompactionComplete,
+    CompactionStart,
+    CompactionWait,
+    Event,
+    MemoryReleased,
+    Message,
+    SpentToday,
+)
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
@@ -95,6 +103,8 @@ class DeferredWidgets:
                 self.compacting.begin("", full)
             case CompactionComplete() | CompactionWait():
                 self.compacting.end()
+            case MemoryReleased():
+                self.timeline.release(state.timeline)
             case _:
                 pass
 

@@ -1,7 +1,7 @@
 """Timeline entries indexed by kind, so that filtering does not scan all of them."""
 
 import math
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -19,6 +19,7 @@ from co_tui.events import (
     SessionError,
 )
 from co_tui.events.symbols import EntryKind
+from co_tui.session.state.released import is_event_packed
 from co_tui.session.state.session_state import Entry, seq_of
 from co_tui.settings.rules import ASK
 
@@ -118,6 +119,19 @@ class TimelineLog:
         self._mode_used = changed.fact.to
         self._main.insert(bisect_right(self._main, seq_of(changed), key=seq_of), changed)
         return True
+
+    def release(self, timeline: Sequence[Event]) -> None:
+        """Hold events as the state's timeline does, which packs their messages; costs what was added since."""
+        packed: dict[int, Event] = {}
+        for event in reversed(self._all):
+            if is_event_packed(event):
+                break
+            held = timeline[min(bisect_left(timeline, seq_of(event), key=seq_of), len(timeline) - 1)]
+            if held is not event and held.seq == event.seq:
+                packed[seq_of(held)] = held
+        for entries in (self._all, self._main, *self._of_kind.values()) if packed else ():
+            for index in range(bisect_left(entries, min(packed), key=seq_of), len(entries)):
+                entries[index] = packed.get(seq_of(entries[index]), entries[index])
 
     @property
     def routine(self) -> int:

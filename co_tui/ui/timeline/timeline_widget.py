@@ -107,6 +107,10 @@ class Timeline(SafeList):
             self.scroll_end(animate=False, immediate=False)
         self.see_newest()
 
+    def release(self, timeline: Sequence[Event]) -> None:
+        """Hold events as this timeline of the state does."""
+        self._log.release(timeline)
+
     def use_mode(self) -> None:
         """A turn continues: the mode in force is an entry, if the mode used before was another."""
         chosen = self._index

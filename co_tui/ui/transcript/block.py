@@ -1,16 +1,18 @@
 """One block of the transcript: a message, a tool call, a note."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 from co_tui.events.file_diff import CHECKED, is_diff, read_diff
 from co_tui.events.images import images_label
+from co_tui.events.stored_messages import pieces
 from co_tui.events.tool_calls import GIST_CHARS, tool_label
 from co_tui.events.tool_wording import argument_lines, call_summary
 from co_tui.inert import inert, one_line
 from co_tui.session.state.removals import Removal
 
 if TYPE_CHECKING:
+    from co_tui.session.state.released import PackedMessage
     from co_tui.ui.images.block_image import BlockImage
 
 ATTACHED, MADE = "attached", "made"
@@ -26,9 +28,46 @@ PROMPT_CHARS = 4_000
 DIFF_LINES_OPEN = 12
 """A longer diff is folded to as many of its lines."""
 
+PACKED_CHARS = 400
+"""A text this long is packed once its message is."""
+
 Kind: TypeAlias = Literal[
     "user", "reply", "thinking", "tool", "plan", "note", "error", "compaction", "boundary", "welcome"
 ]
+
+
+class PackedText(NamedTuple):
+    """A text that is a piece of a packed message."""
+
+    message: "PackedMessage"
+    piece: int
+    line_ends: int
+    chars: int
+
+    def unpacked(self) -> str:
+        return texts_in(self.message)[self.piece]
+
+
+def texts_in(message: "PackedMessage") -> list[str]:
+    """The texts of a message as blocks show them."""
+    return [inert(text) for _, text, _ in pieces(message.opened())]
+
+
+class _Unpacking:
+    """A field of `Block` whose text may be held packed: it is unpacked whenever it is read."""
+
+    def __init__(self, field: Any) -> None:
+        self._field = field
+
+    def __get__(self, block: "Block", owner: type) -> Any:
+        held = self.held(block)
+        return held.unpacked() if isinstance(held, PackedText) else held
+
+    def held(self, block: "Block") -> Any:
+        return self._field.__get__(block, type(block))
+
+    def __set__(self, block: "Block", text: str | PackedText) -> None:
+        self._field.__set__(block, text)
 
 
 @dataclass(slots=True, eq=False)
@@ -81,6 +120,22 @@ class Block:
     result_seq: int = 0
     """Event of the message with the tool's result."""
     turn: int = 0
+    is_packed: bool = False
+    """Whether its result, or what the model said or thought, is only in its packed message."""
+
+    def pack(self, message: "PackedMessage") -> None:
+        """Hold its result, or what the model said or thought, as a piece of its message, if it is long and is one."""
+        field = _RESULT if self.kind == "tool" else _TEXT
+        text: str = field.__get__(self, Block)
+        if len(text) >= PACKED_CHARS and text in (texts := texts_in(message)):
+            field.__set__(self, PackedText(message, texts.index(text), text.count("\n"), len(text)))
+            self.is_packed = True
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """The number of line ends and of characters in its text, which is not unpacked for that."""
+        held = _TEXT.held(self)
+        return (held.line_ends, held.chars) if isinstance(held, PackedText) else (held.count("\n"), len(held))
 
     @property
     def speaker_name(self) -> str:
@@ -175,3 +230,8 @@ class Block:
         if change is not None:
             self.previews_diff = len(change.rows) > DIFF_LINES_OPEN or bool(change.left_out)
             self.folded = self.previews_diff
+
+
+_TEXT, _RESULT = (_Unpacking(vars(Block)[name]) for name in ("text", "result"))
+setattr(Block, "text", _TEXT)  # noqa: B010 - for a type checker, both stay plain texts
+setattr(Block, "result", _RESULT)  # noqa: B010

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from sys import intern
 from typing import TYPE_CHECKING
 
 from co_tui.agent.models.catalogue import EMBEDDED, EMBEDDED_LABEL
@@ -370,6 +371,7 @@ class BlockBuilder:
         return f"{error.what}{'' if error.what.endswith(('.', '!', '?', '…')) else '.'} {next_step.format(**shortcuts)}"
 
     def _append(self, block: Block) -> Block:
+        block.time, block.speaker = intern(block.time), intern(block.speaker)  # the same in many blocks
         before = self.blocks[-1] if self.blocks else None
         block.tight = before is None or (block.is_step and before.is_step and not block.first_of_reply)
         self.blocks.append(block)

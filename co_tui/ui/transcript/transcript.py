@@ -108,6 +108,18 @@ class Transcript(TranscriptView, can_focus=True):
             self._settle()
             self.refresh_bindings()
 
+    def release(self, state: SessionState) -> None:
+        """Hold long texts as the state does, which packs what left the history; costs what was added since."""
+        from co_tui.session.state.released import PackedMessage
+
+        for block in reversed(self.blocks):
+            if block.is_packed:
+                break
+            may_be_long = block.is_step or block.kind == "reply"
+            entry = state.entry((block.result_seq or block.seq, 0)) if may_be_long else None
+            if entry is not None and isinstance(entry.message, PackedMessage):
+                block.pack(entry.message)
+
     def drop(self, block: Block) -> None:
         self._mark.leave(block)
         self._note_marked()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.ui.transcript.blocks import speaker
+from co_tui.ui.transcript.blocks import BlockBuilder, speaker
 from tests.support.provider import Provider
 from tests.support.screen import ask, launch_for, running, screen_text, type_text, until
 
@@ -19,6 +19,15 @@ from tests.support.screen import ask, launch_for, running, screen_text, type_tex
 )
 def test_a_model_signs_with_its_short_name(model: str, name: str) -> None:
     assert speaker(model).startswith(name)
+
+
+def test_the_name_and_the_minute_are_one_text_for_all_replies() -> None:
+    builder = BlockBuilder()
+    for _ in range(2):
+        builder.program = "".join(("wal", "ker"))
+        builder.part("reply", "It is so.", ":".join(("12", "30")))
+    one, other = builder.blocks
+    assert one.speaker is other.speaker and one.time is other.time and (one.speaker, one.time) == ("walker", "12:30")
 
 
 async def test_each_reply_is_signed_by_the_model_that_wrote_it_also_after_resume(

@@ -26,6 +26,7 @@ from co_tui.events import (
     FilesChanged,
     FilesRestored,
     HookRun,
+    MemoryReleased,
     MemoryWritten,
     Message,
     ModeChange,
@@ -48,6 +49,8 @@ from co_tui.events import (
 from co_tui.events.symbols import EntryKind, EntryWeight
 from co_tui.events.wording import TROUBLES
 from co_tui.exchange.exporters.story import exported_event
+from co_tui.session.state.derive import apply, replay
+from co_tui.session.state.released import is_event_packed
 from co_tui.session.state.session_state import Entry
 from co_tui.ui.control.stored_transcript import StoredTranscript
 from co_tui.ui.text.text_rendering import TextRenderer
@@ -241,6 +244,27 @@ def test_a_mode_in_force_during_a_part_of_a_turn_is_an_entry() -> None:
     live = TimelineLog(events[:2])
     assert live.add(event(4, FilesChanged(turn=1, paths=("a",), snapshot=""))).main
     assert [each.seq for each in live.of(MAIN)] == [1, 3]
+
+
+def test_entries_are_held_as_the_state_holds_them_once_their_messages_are_packed() -> None:
+    asked = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "What is in it?"}]}
+    summary = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": "It was read."}]}
+    compacted = CompactionComplete(success=True, replaced=((1, 0), (2, 0)), replacement=(summary,), summary="It is.")
+    again = compacted.but(replaced=((3, 0), (4, 0)))
+    turns = [event(seq, Message(turn=seq, message=asked)) for seq in (1, 2, 4, 6)]
+    events = [*turns[:2], event(3, compacted), turns[2], event(5, again), turns[3]]
+    log, before = TimelineLog(events), TimelineLog(events)
+    state = apply(replay(events), event(0, MemoryReleased()))
+    log.release(state.timeline)
+    for shown in (MAIN, EVERYTHING, EntryKind.COMPACTION):
+        held = [each for each in log.of(shown) if each.seq in (1, 2, 3, 4)]
+        assert held and all(is_event_packed(each) for each in held)
+        assert log.of(shown) == before.of(shown)
+        assert all(any(each is kept for kept in state.timeline) for each in log.of(shown))
+    assert shown_rows(log) == shown_rows(before)
+    log.add(newest := event(7, Message(turn=7, message=asked)))
+    log.release(replay([newest], state).timeline)
+    assert log.of(MAIN)[-1] is newest and is_event_packed(log.of(MAIN)[0])
 
 
 async def test_routine_is_counted_and_the_filter_shows_it(home: Path, provider: Provider) -> None:
