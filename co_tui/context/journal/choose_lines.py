@@ -117,7 +117,8 @@ class Candidate:
         """Whether a line needs no other: a name of a listing, a whole text, or a sentence of the assistant."""
         line = self.lines[place]
         if self.head.kind is Kind.SAID:
-            return line.text.count(" ") >= SENTENCE_WORDS or self.weighed[place].is_notable
+            is_sentence = len(line.text.split()) > SENTENCE_WORDS or self.weighed[place].is_notable
+            return is_sentence and not line.text.endswith(":")
         return line.is_name or (line.after == FIRST and line.is_last)
 
     @property
