@@ -37,7 +37,7 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
     if ending.outcome:
         return Answer(gist=one_line(ending.error, GIST_CHARS))
     lines = [line.strip() for line in map(clean, result[:_READ_CHARS].splitlines()) if not is_empty(line)]
-    if begun.outline:
+    if begun.outline and (begun.line is None or not lines):  # what a script printed says more
         return Answer(gist=begun.outline)
     if not lines:
         return Answer(short="nothing" if begun.reads else "")

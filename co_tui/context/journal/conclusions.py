@@ -45,10 +45,13 @@ _ABBREVIATED: Final = late_pattern(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Ms|Dr|No|app
 _OPENERS: Final = (
     r"(?:(?:ok(?:ay)?|now|next|then|so|first(?:ly)?|finally|also|and|but|great|good|perfect|alright"
     r"|right|sure|certainly|"
-    r"of course|absolutely|excellent|actually|no problem|wait|hmm|yes|done|thank you[^,.!]*|thanks"
+    r"of course|absolutely|excellent|actually|however|no problem|wait|hmm|yes|done|thank you[^,.!]*|thanks"
     r"|好的?|嗯)[,!.:，。！]?\s*)*"
 )
-_CHECKS: Final = r"(?:check|look|see|find|read|run|understand|examine|verify|first|be careful|view|search|explore)"
+_CHECKS: Final = (
+    r"(?:check|look|see|find|read|run|understand|examine|verify|first|be careful|view|search|explore|think|trace|debug"
+    r"|consider|make sure)"
+)
 _VERBS: Final = (
     "check|run|read|look|create|update|fix|add|test|try|verify|see|find|search|write|edit|view|open"
     "|install|build|continue|"
@@ -68,7 +71,9 @@ _ANNOUNCES: Final = late_pattern(
             r"let(?:['’]s| us| me)\b(?! me know)",
             r"i(?:['’]ll| will|(?:['’]m| am) (?:going to|about to|ready|here to)| want to|(?:['’]d"
             r"| would) (?:like|need))\b",
-            rf"(?:i|we) (?:need to|should|must|have to|can)(?: (?:now|also|first))? {_CHECKS}\b",
+            rf"(?:i think )?(?:i|we) (?:need to|should|must|have to|can)(?: (?:now|also|first))? {_CHECKS}\b",
+            r"(?:i think )?(?:i (?:just )?(?:see|realized?|noticed)|there(?:['’]s| is| might be)) (?:the|an?(?:other)?"
+            r"|something|there might be an?) ?(?:issue|problem|thing)?(?: now| here| with (?:my|the) \w+)?[.!:]$",
             r"i can (?:help|assist|look|proceed)\b|i need (?:your|the following|some)\b|i understand\b(?=.{0,40}$)",
             r"we(?:['’]ll| will| can (?:now|use|start))\b",
             r"(?:to proceed|going to|time to|here['’]?s|here (?:is|are)|below (?:is|are)|the following)\b",

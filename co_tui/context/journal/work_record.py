@@ -16,7 +16,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.journal.answers import Answer, answer_of
-from co_tui.context.journal.calls import Begun, begin_call, changed_by, done_by
+from co_tui.context.journal.calls import Begun, Role, begin_call, changed_by, done_by
 from co_tui.context.journal.conclusions import concluded
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
@@ -58,8 +58,7 @@ class Call(NamedTuple):
     error: str = ""
     """The last error line of a call that failed."""
     answer: Answer = Answer()
-    weight: float = 1.0
-    """What a line of it counts."""
+    role: Role = Role.RAN
     changed: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     in_text: bool = False
@@ -298,7 +297,7 @@ class WorkRecord:
 
 
 def _call(at: tuple[int, int], begun: Begun) -> Call:
-    return Call(at, None, begun.head, begun.verb, read=begun.read, weight=begun.weight)
+    return Call(at, None, begun.head, begun.verb, read=begun.read, role=begun.role)
 
 
 def _ending(begun: Begun, text: str) -> Ending:

@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.journal.answers import answer_of
-from co_tui.context.journal.calls import EDITED, READ_AGAIN, begin_call
+from co_tui.context.journal.calls import Role, begin_call
 from co_tui.context.journal.journal import rewritten
 from co_tui.context.journal.outcomes import Ending
 from co_tui.context.memory import unwrap
@@ -88,8 +88,8 @@ def test_a_script_that_changes_files_counts_as_an_edit_and_the_newest_edit_is_sh
     tries = "\n".join(f"print({n})" for n in range(12))
     script = "cat > fix.py <<'E'\n{}\nE"
     mends = f"{tries}\nopen('src/price.py', 'w').write(text)"
-    weights = [begin_call("bash", {"command": script.format(code)}).weight for code in (tries, mends)]
-    assert weights == [READ_AGAIN, EDITED]
+    roles = [begin_call("bash", {"command": script.format(code)}).role for code in (tries, mends)]
+    assert roles == [Role.WROTE, Role.EDITED]
     new = "\n".join(NOISE.splitlines()[:6])
     edit = called("edit", "Replaced.", path="src/price.py", old_string="one thing", new_string=new)
     lines = told(*ran("make", "built"), *edit, budget=900)
