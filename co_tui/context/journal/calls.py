@@ -61,6 +61,7 @@ _DULL: Final = frozenset(
 _EDITOR_COMMANDS: Final = frozenset(("edit", "insert", "append", "create"))
 """Of agents with an editor in their shell: they change the open file."""
 _SHOWN_BY_EDITOR: Final = frozenset(("open", "goto", "scroll_down", "scroll_up", "search_file"))
+_PATCH_FILE: Final = re.compile(r"\.(?:patch|diff)$|(?:^|/)(?:patch|diff)\.txt$")
 _OPEN_FILE: Final = re.compile(r"^\(Open file: (.+)\)$(?:\n\(Current directory: (.+)\)$)?", re.MULTILINE)
 
 
@@ -77,6 +78,8 @@ class Role(StrEnum):
     WROTE = "wrote"
     """It wrote a whole file."""
     EDITED = "edited"
+    SHOWED_CHANGES = "showed changes"
+    """It showed what was changed so far, as a patch."""
     LOOKED = "looked"
     RAN = "ran"
     ANSWERED = "answered"
@@ -111,6 +114,8 @@ class Begun(NamedTuple):
 
     @property
     def role(self) -> Role:
+        if self.run.program == "git diff" or any(_PATCH_FILE.search(path) for path in self.read):
+            return Role.SHOWED_CHANGES
         if self.read:
             return Role.READ
         if self.outline and not any(self.scripts.values()):  # a script may be what changes files

@@ -18,6 +18,7 @@ _VAGUE: Final = late_pattern(
     r"(?:good|great|perfect|excellent|actually|now|ok(?:ay)?|yes|hmm|that|this|it|these|those|je|ich)\b", re.IGNORECASE
 )
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
+_WORKS: Final = late_pattern(r"\b(?:pass(?:es|ed|ing)?|works?|working|succeed(?:s|ed)?)\b", re.IGNORECASE)
 _READ_CHARS: Final = 8_000
 FENCED: Final = late_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CALL: Final = late_pattern(
@@ -177,6 +178,11 @@ def says_little(conclusion: str) -> bool:
     """Whether a conclusion is a few words about nothing that has a name, or ends before it says something."""
     is_vague = conclusion.count(" ") < FEW_WORDS and _VAGUE.match(conclusion) and not _NAMES.search(conclusion)
     return (bool(is_vague) and strength_of(conclusion) < STRONG) or conclusion.endswith((":", "："))
+
+
+def only_says_it_works(conclusion: str) -> bool:
+    """Whether it says that tests pass or that it works, and of nothing else: true until the next change."""
+    return _WORKS.search(conclusion) is not None and not _NAMES.search(conclusion)
 
 
 def repeats(line: str, conclusion: str) -> bool:

@@ -226,7 +226,7 @@ def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float,
     last, which is worked on next."""
     calls = [each for each in candidates if each.head.kind is Kind.CALL]
     prompts = [each for each in candidates if each.head.kind is Kind.USER]
-    edits = list({each.head.text: each for each in calls if each.role is Role.EDITED}.values())
+    edits = list({each.head.text: each for each in calls if each.role in (Role.EDITED, Role.SHOWED_CHANGES)}.values())
     for candidate in (*reversed(calls[-LATEST_STEPS:]), *reversed(edits), *reversed(prompts)):
         if candidate.head_cost > room:
             break
