@@ -209,14 +209,11 @@ def rendered(heads: Sequence[Head], entries: Mapping[Place, Entry], names: Mappi
             texts.append(folded(run, [name for head in run for name in names.get(head.at, ())]))
             run.clear()
 
-    prompt = ""
     for head in heads:
         if (entry := entries.get(head.at)) is not None:
-            if head.kind is Kind.USER and not entry.lines and head.text == prompt:
-                continue  # said again
             fold()
-            texts.append(entry.text)
-            prompt = head.text if head.kind is Kind.USER else prompt
+            if head.kind is not Kind.USER or texts[-1:] != [entry.text]:  # a prompt that is repeated is shown once
+                texts.append(entry.text)
         elif head.kind is Kind.CALL:
             run.append(head)
     fold()
