@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -26,7 +26,7 @@ class Answer(NamedTuple):
     """What came of a call."""
 
     short: str = ""
-    """A result of a few words."""
+    """A result of a few words, or what a script that was just written printed last: it says more than its text."""
     gist: str = ""
     """For an entry without lines: why it failed, what a file defines, the end of what a command printed, what a
     service answered, or how much was read."""
@@ -38,7 +38,8 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
         return Answer(gist=one_line(ending.error, GIST_CHARS))
     lines = [line.strip() for line in map(clean, result[:_READ_CHARS].splitlines()) if not is_empty(line)]
     if begun.outline:
-        return Answer(gist=begun.outline)
+        has_run = begun.line is not None and lines
+        return Answer(short=_last_of(lines)) if has_run else Answer(gist=begun.outline)
     if not lines:
         return Answer(short="nothing" if begun.reads else "")
     if len(lines) == 1 and len(lines[0]) <= ANSWER_CHARS:
@@ -52,8 +53,12 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
         return Answer(gist=f"{len(lines)} lines" + ("" if begun.read else f": {one_line(lines[0], FOUND_CHARS)}, …"))
     if begun.line is None:
         return Answer(gist=one_line(lines[0], GIST_CHARS))
-    last = next((line for line in reversed(lines) if not _sets_off(line)), lines[-1])
-    return Answer(gist=one_line(last, GIST_CHARS))
+    return Answer(gist=_last_of(lines))
+
+
+def _last_of(lines: Sequence[str]) -> str:
+    """The end of what was printed."""
+    return one_line(next((line for line in reversed(lines) if not _sets_off(line)), lines[-1]), GIST_CHARS)
 
 
 def _sets_off(line: str) -> bool:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -24,10 +25,6 @@ _NAME_CHARS: Final = 60
 EDIT: Final = "edit"
 """The program of every tool that changes a file, so that any of them makes up for the failure of another."""
 READ: Final = "read"
-READ_AGAIN: Final = 0.7
-EDITED: Final = 1.5
-RAN: Final = 1.05
-ANSWERED: Final = 2.0
 _CONTENTS: Final = ("content", "file_text", "contents", "text", "file_content", "new_content", "code_edit")
 """Arguments with the text of a file that is written."""
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -64,7 +61,29 @@ _DULL: Final = frozenset(
 _EDITOR_COMMANDS: Final = frozenset(("edit", "insert", "append", "create"))
 """Of agents with an editor in their shell: they change the open file."""
 _SHOWN_BY_EDITOR: Final = frozenset(("open", "goto", "scroll_down", "scroll_up", "search_file"))
+_PATCH_FILE: Final = re.compile(r"\.(?:patch|diff)$|(?:^|/)(?:patch|diff)\.txt$")
 _OPEN_FILE: Final = re.compile(r"^\(Open file: (.+)\)$(?:\n\(Current directory: (.+)\)$)?", re.MULTILINE)
+
+
+class Role(StrEnum):
+    """What a step is for the work."""
+
+    SAID = "said"
+    REST = "rest"
+    """A text whose conclusion is shown."""
+    READ = "read"
+    """It read a file, which can be read again."""
+    READ_LAST = "read last"
+    """One of the latest calls read a file: it is worked on next."""
+    WROTE = "wrote"
+    """It wrote a whole file."""
+    EDITED = "edited"
+    SHOWED_CHANGES = "showed changes"
+    """It showed what was changed so far, as a patch."""
+    LOOKED = "looked"
+    RAN = "ran"
+    ANSWERED = "answered"
+    """A service answered."""
 
 
 class Begun(NamedTuple):
@@ -94,15 +113,18 @@ class Begun(NamedTuple):
     """The steps of the plan that it writes, with how far each is; our own plan is stated anyway."""
 
     @property
-    def weight(self) -> float:
-        """What a line of it counts: one of a file that can be read again is worth less, one of an edit more."""
-        if self.read or (self.outline and not any(self.scripts.values())):  # a script may be what changes files
-            return READ_AGAIN
+    def role(self) -> Role:
+        if self.run.program == "git diff" or any(_PATCH_FILE.search(path) for path in self.read):
+            return Role.SHOWED_CHANGES
+        if self.read:
+            return Role.READ
+        if self.outline and not any(self.scripts.values()):  # a script may be what changes files
+            return Role.WROTE
         if self.run.program == EDIT or self.changes:
-            return EDITED
+            return Role.EDITED
         if self.line is not None:
-            return 1.0 if self.reads else RAN
-        return ANSWERED
+            return Role.LOOKED if self.reads else Role.RAN
+        return Role.ANSWERED
 
 
 def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import pairwise, repeat
 from typing import Final, NamedTuple
 
+from co_tui.context.journal.calls import Role
 from co_tui.context.journal.entries import Entry, Head, Kind, Place
 from co_tui.context.journal.shown_lines import FIRST, ShownLine, bare_line
 from co_tui.context.measure.count import estimate_text
@@ -31,6 +32,11 @@ NEIGHBOUR: Final = 0.1
 OF_A_MAP: Final = frozenset("│⋮├└")
 MAP_WEIGHT: Final = 0.7
 """What a line of a map of the project or a tree of files counts, which can be drawn again."""
+WEIGHTS: Final = {
+    Role.SAID: 1.0, Role.REST: 0.7, Role.READ: 0.7, Role.READ_LAST: 1.2, Role.WROTE: 0.7, Role.EDITED: 1.5,
+    Role.LOOKED: 1.0, Role.SHOWED_CHANGES: 1.2, Role.RAN: 1.05, Role.ANSWERED: 2.0,
+}  # fmt: skip
+"""What a line of a step counts."""
 LINE_COST: Final = 1
 GAP_COST: Final = 2
 NOTABLE: Final = 1.3
@@ -81,8 +87,7 @@ class Candidate:
 
     head: Head
     lines: list[ShownLine]
-    weight: float = 1.0
-    """What its lines count."""
+    role: Role = Role.SAID
     is_open: bool = False
     """Whether its head is shown."""
     chosen: dict[int, ShownLine] = field(default_factory=dict)
@@ -98,6 +103,11 @@ class Candidate:
         is_said = self.head.kind is Kind.SAID
         self.head_cost = LINE_COST if is_said else estimate_text(f"{self.head.line}{self.head.came}") + LINE_COST
         self.head_names = () if is_said else tuple(names_in(f"{self.head.text} {self.head.came}"))
+
+    def weight_of(self, place: int) -> float:
+        """What a line counts: of a script that was run, what it printed counts as that of any other command."""
+        is_result = self.lines[place].position.message != self.head.at[0]
+        return WEIGHTS[Role.RAN if self.role is Role.WROTE and is_result else self.role]
 
     def neighbours(self, place: int) -> list[int]:
         """The places of the lines that stood directly before and after."""
@@ -117,7 +127,8 @@ class Candidate:
         """Whether a line needs no other: a name of a listing, a whole text, or a sentence of the assistant."""
         line = self.lines[place]
         if self.head.kind is Kind.SAID:
-            return line.text.count(" ") >= SENTENCE_WORDS or self.weighed[place].is_notable
+            is_sentence = len(line.text.split()) > SENTENCE_WORDS or self.weighed[place].is_notable
+            return is_sentence and not line.text.endswith(":")
         return line.is_name or (line.after == FIRST and line.is_last)
 
     @property
@@ -290,13 +301,13 @@ class Chooser:
             worth += self._names_worth(candidate.head_names)
         if self.focus and not self.focus.isdisjoint(_words(candidate.lines[place].text)):
             worth += FOCUS_WEIGHT
-        worth *= candidate.weight * (NOTABLE if is_notable else 1.0)
+        worth *= candidate.weight_of(place) * (NOTABLE if is_notable else 1.0)
         if candidate.lines[place].text.lstrip()[:1] in OF_A_MAP:
             worth *= MAP_WEIGHT
         return worth / self._cost(candidate, place)
 
     def _head_worth(self, candidate: Candidate) -> float:
-        alone = FAILED_STEP_WEIGHT if candidate.head.outcome or candidate.weight > 1 else STEP_WEIGHT
+        alone = FAILED_STEP_WEIGHT if candidate.head.outcome or WEIGHTS[candidate.role] > 1 else STEP_WEIGHT
         if self.focus and not self.focus.isdisjoint(_words(candidate.head.text)):
             alone += FOCUS_WEIGHT
         return (self._names_worth(candidate.head_names) + alone) / max(1, candidate.head_cost)

@@ -18,6 +18,7 @@ _VAGUE: Final = late_pattern(
     r"(?:good|great|perfect|excellent|actually|now|ok(?:ay)?|yes|hmm|that|this|it|these|those|je|ich)\b", re.IGNORECASE
 )
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
+_WORKS: Final = late_pattern(r"\b(?:pass(?:es|ed|ing)?|works?|working|succeed(?:s|ed)?)\b", re.IGNORECASE)
 _READ_CHARS: Final = 8_000
 FENCED: Final = late_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CALL: Final = late_pattern(
@@ -45,10 +46,13 @@ _ABBREVIATED: Final = late_pattern(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Ms|Dr|No|app
 _OPENERS: Final = (
     r"(?:(?:ok(?:ay)?|now|next|then|so|first(?:ly)?|finally|also|and|but|great|good|perfect|alright"
     r"|right|sure|certainly|"
-    r"of course|absolutely|excellent|actually|no problem|wait|hmm|yes|done|thank you[^,.!]*|thanks"
+    r"of course|absolutely|excellent|actually|however|no problem|wait|hmm|yes|done|thank you[^,.!]*|thanks"
     r"|好的?|嗯)[,!.:，。！]?\s*)*"
 )
-_CHECKS: Final = r"(?:check|look|see|find|read|run|understand|examine|verify|first|be careful|view|search|explore)"
+_CHECKS: Final = (
+    r"(?:check|look|see|find|read|run|understand|examine|verify|first|be careful|view|search|explore|think|trace|debug"
+    r"|consider|make sure)"
+)
 _VERBS: Final = (
     "check|run|read|look|create|update|fix|add|test|try|verify|see|find|search|write|edit|view|open"
     "|install|build|continue|"
@@ -68,7 +72,9 @@ _ANNOUNCES: Final = late_pattern(
             r"let(?:['’]s| us| me)\b(?! me know)",
             r"i(?:['’]ll| will|(?:['’]m| am) (?:going to|about to|ready|here to)| want to|(?:['’]d"
             r"| would) (?:like|need))\b",
-            rf"(?:i|we) (?:need to|should|must|have to|can)(?: (?:now|also|first))? {_CHECKS}\b",
+            rf"(?:i think )?(?:i|we) (?:need to|should|must|have to|can)(?: (?:now|also|first))? {_CHECKS}\b",
+            r"(?:i think )?(?:i (?:just )?(?:see|realized?|noticed)|there(?:['’]s| is| might be)) (?:the|an?(?:other)?"
+            r"|something|there might be an?) ?(?:issue|problem|thing)?(?: now| here| with (?:my|the) \w+)?[.!:]$",
             r"i can (?:help|assist|look|proceed)\b|i need (?:your|the following|some)\b|i understand\b(?=.{0,40}$)",
             r"we(?:['’]ll| will| can (?:now|use|start))\b",
             r"(?:to proceed|going to|time to|here['’]?s|here (?:is|are)|below (?:is|are)|the following)\b",
@@ -172,6 +178,11 @@ def says_little(conclusion: str) -> bool:
     """Whether a conclusion is a few words about nothing that has a name, or ends before it says something."""
     is_vague = conclusion.count(" ") < FEW_WORDS and _VAGUE.match(conclusion) and not _NAMES.search(conclusion)
     return (bool(is_vague) and strength_of(conclusion) < STRONG) or conclusion.endswith((":", "："))
+
+
+def only_says_it_works(conclusion: str) -> bool:
+    """Whether it says that tests pass or that it works, and of nothing else: true until the next change."""
+    return _WORKS.search(conclusion) is not None and not _NAMES.search(conclusion)
 
 
 def repeats(line: str, conclusion: str) -> bool:

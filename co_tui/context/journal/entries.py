@@ -212,7 +212,8 @@ def rendered(heads: Sequence[Head], entries: Mapping[Place, Entry], names: Mappi
     for head in heads:
         if (entry := entries.get(head.at)) is not None:
             fold()
-            texts.append(entry.text)
+            if head.kind is not Kind.USER or texts[-1:] != [entry.text]:  # a prompt that is repeated is shown once
+                texts.append(entry.text)
         elif head.kind is Kind.CALL:
             run.append(head)
     fold()

@@ -10,14 +10,13 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 
-from co_tui.context.journal.calls import EDITED
+from co_tui.context.journal.calls import Role
 from co_tui.context.journal.choose_lines import Candidate, Chooser, bare_names, focus_words
 from co_tui.context.journal.conclusions import repeats
 from co_tui.context.journal.entries import Entry, Head, Kind, Place, rendered
 from co_tui.context.journal.shown_lines import bare_lines
 from co_tui.context.journal.sources import (
     FINDING,
-    LATEST_READ,
     Sources,
     as_cut_now,
     findings,
@@ -42,8 +41,6 @@ LATEST_SHARE: Final = 0.4
 """Of the budget: at most this goes to those heads."""
 FINDINGS_SHARE: Final = 0.08
 """Of the budget: at most this goes to what the assistant found out, in its sentences."""
-REST_WEIGHT: Final = 0.7
-"""What a line counts of a text whose conclusion is shown."""
 LATEST_EDITS, LATEST_READS = 1, 2
 READ_SHARE: Final = 0.08
 """Of the budget: at most this goes to each of the latest edits and files read."""
@@ -229,7 +226,7 @@ def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float,
     last, which is worked on next."""
     calls = [each for each in candidates if each.head.kind is Kind.CALL]
     prompts = [each for each in candidates if each.head.kind is Kind.USER]
-    edits = list({each.head.text: each for each in calls if each.weight == EDITED}.values())
+    edits = list({each.head.text: each for each in calls if each.role in (Role.EDITED, Role.SHOWED_CHANGES)}.values())
     for candidate in (*reversed(calls[-LATEST_STEPS:]), *reversed(edits), *reversed(prompts)):
         if candidate.head_cost > room:
             break
@@ -239,7 +236,7 @@ def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float,
         chooser.show_best(candidate)
     for candidate in edits[-LATEST_EDITS:]:
         chooser.show_around_best(candidate, read_room)
-    reads = list({each.head.text: each for each in calls if each.weight == LATEST_READ}.values())
+    reads = list({each.head.text: each for each in calls if each.role is Role.READ_LAST}.values())
     for candidate in reads[-LATEST_READS:]:
         chooser.show_around_best(candidate, read_room)
 
@@ -263,7 +260,7 @@ def _without(candidate: Candidate, finding: Candidate | None) -> Candidate | Non
     if finding is None or candidate.head.kind is not Kind.SAID:
         return candidate
     left = [line for line in candidate.lines if not repeats(line.text, finding.lines[0].text)]
-    return replace(candidate, lines=left, weight=REST_WEIGHT) if left else None
+    return replace(candidate, lines=left, role=Role.REST) if left else None
 
 
 def _heaviest(ledger: Ledger, budget_tokens: float) -> dict[str, float]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.journal.calls import PLAN
+from co_tui.context.journal.calls import PLAN, Role
 from co_tui.context.journal.choose_lines import Candidate
 from co_tui.context.journal.conclusions import STRONG, announces, strength_of
 from co_tui.context.journal.entries import Entry, Head, Kind, Place
@@ -39,8 +39,6 @@ _TELLING: Final = re.compile(r"[^\W\d][\w-]*[._/:@][^\W\d]|[^\W\d_]\d|\d[^\W\d_]
 IN_TEXT: Final = 1_000
 """Calls written in a text come after its lines."""
 LATEST_CALLS: Final = 12
-LATEST_READ: Final = 1.2
-"""What a line of a file counts that one of the latest calls read: it is worked on next."""
 FINDING: Final = -1
 """In the place of a part of a message: what the message concluded."""
 PROMPT_CHARS: Final = 80
@@ -109,10 +107,10 @@ class Sources:
         return (self._call_head(head.at) if head.kind is Kind.CALL else None) or head
 
     def candidate(self, head: Head, lines: list[ShownLine]) -> Candidate:
-        """A step with these lines, and what they count."""
+        """A step with these lines."""
         calls = enumerate(self.work.calls_of(head.at[0])) if head.kind is Kind.CALL else ()
         found = next((call for at, call in calls if _place(at, call) == head.at), None)
-        return Candidate(head, lines, found.weight if found else 1.0)
+        return Candidate(head, lines, found.role if found else Role.SAID)
 
     def calls(self, number: int) -> list[Head]:
         """The calls in a message, in order; the state has the plan, so that those that write it are left out."""
@@ -149,7 +147,7 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
             found.setdefault(head.at, Candidate(head, []))
     candidates = [found[place] for place in sorted(found)]
     for each in [each for each in candidates if each.head.kind is Kind.CALL][-LATEST_CALLS:]:
-        each.weight = LATEST_READ if each.weight < 1 else each.weight
+        each.role = Role.READ_LAST if each.role is Role.READ else each.role
     return candidates
 
 

@@ -16,8 +16,8 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.journal.answers import Answer, answer_of
-from co_tui.context.journal.calls import Begun, begin_call, changed_by, done_by
-from co_tui.context.journal.conclusions import concluded
+from co_tui.context.journal.calls import Begun, Role, begin_call, changed_by, done_by
+from co_tui.context.journal.conclusions import concluded, only_says_it_works
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
 from co_tui.context.journal.shell_files import Change, base_name, script_run_by
@@ -58,8 +58,7 @@ class Call(NamedTuple):
     error: str = ""
     """The last error line of a call that failed."""
     answer: Answer = Answer()
-    weight: float = 1.0
-    """What a line of it counts."""
+    role: Role = Role.RAN
     changed: tuple[str, ...] = ()
     read: tuple[str, ...] = ()
     in_text: bool = False
@@ -140,11 +139,16 @@ class WorkRecord:
         return self._state.text(budget_tokens, [step.concluded for step in self.conclusions(gone)])
 
     def conclusions(self, numbers: Collection[int]) -> list[Step]:
-        """The steps among these messages that concluded something which was not undone later."""
+        """The steps among these messages that concluded something which was not undone or overtaken later."""
+        edits = [step.number for step in self.steps if any(call.changed for call in step.calls)]
+        last_edit = max(edits, default=-1)
         return [
             step
             for step in self.steps
-            if step.concluded and step.number in numbers and not any(call.outcome in _UNDONE for call in step.calls)
+            if step.concluded
+            and step.number in numbers
+            and not any(call.outcome in _UNDONE for call in step.calls)
+            and not (step.number < last_edit and only_says_it_works(step.concluded))
         ]
 
     def _add_reply(self, number: int, message: ModelResponse) -> None:
@@ -298,7 +302,7 @@ class WorkRecord:
 
 
 def _call(at: tuple[int, int], begun: Begun) -> Call:
-    return Call(at, None, begun.head, begun.verb, read=begun.read, weight=begun.weight)
+    return Call(at, None, begun.head, begun.verb, read=begun.read, role=begun.role)
 
 
 def _ending(begun: Begun, text: str) -> Ending:

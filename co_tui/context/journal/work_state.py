@@ -56,6 +56,8 @@ _BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", NEW_FILES: ", ", DONE: "; ",
 _WEIGHTS: Final = {PLAN: 4, FILES_CHANGED: 6, NEW_FILES: 6, DONE: 3, STILL_FAILING: 1.5, FILES_READ: 2}
 """How many blocks of a section are chosen for one of another."""
 _FIRST_TURN: Final = {LEFT_OUT: -1, GIVEN_UP: 2, LAST_GOOD: 3, FILES_READ: 4}
+_MOST: Final = {NEW_FILES: 12}
+"""How many blocks of a section there may be; the line says how many more there are."""
 _HEADING_TOKENS: Final = 8
 
 
@@ -328,7 +330,7 @@ def _fitting(sections: Mapping[str, list[list[str]]], budget_tokens: float) -> d
     turns = sorted(
         (_FIRST_TURN.get(kind, 0) + at / _WEIGHTS.get(kind, 1), order, at, kind)
         for order, (kind, blocks) in enumerate(sections.items())
-        for at in range(len(blocks))
+        for at in range(min(len(blocks), _MOST.get(kind, len(blocks))))
     )
     chosen: dict[str, list[list[str]]] = {kind: [] for kind in sections}
     left = budget_tokens

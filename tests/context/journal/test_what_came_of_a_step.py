@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.journal.answers import answer_of
-from co_tui.context.journal.calls import EDITED, READ_AGAIN, begin_call
+from co_tui.context.journal.calls import Role, begin_call
 from co_tui.context.journal.journal import rewritten
 from co_tui.context.journal.outcomes import Ending
 from co_tui.context.memory import unwrap
@@ -88,12 +88,46 @@ def test_a_script_that_changes_files_counts_as_an_edit_and_the_newest_edit_is_sh
     tries = "\n".join(f"print({n})" for n in range(12))
     script = "cat > fix.py <<'E'\n{}\nE"
     mends = f"{tries}\nopen('src/price.py', 'w').write(text)"
-    weights = [begin_call("bash", {"command": script.format(code)}).weight for code in (tries, mends)]
-    assert weights == [READ_AGAIN, EDITED]
+    roles = [begin_call("bash", {"command": script.format(code)}).role for code in (tries, mends)]
+    assert roles == [Role.WROTE, Role.EDITED]
     new = "\n".join(NOISE.splitlines()[:6])
     edit = called("edit", "Replaced.", path="src/price.py", old_string="one thing", new_string=new)
     lines = told(*ran("make", "built"), *edit, budget=900)
     assert [line.strip() for line in lines if "noise" in line] == [f"+{line}" for line in new.splitlines()]
+
+
+def test_what_a_script_printed_says_more_than_its_text() -> None:
+    code = "\n".join(f"boring_setting_{n} = configure(part_{n})" for n in range(12))
+    script = f"cat > try.py <<'E'\n{code}\nE\npython try.py"
+    printed = "the first row is empty\nthe price_table has no rows"
+    begun = begin_call("bash", {"command": script})
+    assert answer_of(begun, Ending(), printed).short == "the price_table has no rows"
+    assert answer_of(begun, Ending(), "").gist.startswith("12 lines")
+    lines = [line.strip() for line in told(*ran(script, printed), *ran("make", "built"), budget=120)]
+    assert lines[1] == "→ the price_table has no rows" and any("boring_setting" in line for line in lines)
+
+
+def test_a_patch_that_was_shown_is_what_changed() -> None:
+    commands = ["git diff -- src", "cat my.patch", "cat patch.txt", "cat dispatch.txt", "git log"]
+    roles = [begin_call("bash", {"command": command}).role for command in commands]
+    assert roles == [*[Role.SHOWED_CHANGES] * 3, Role.READ, Role.LOOKED]
+    patch = "\n".join(("@@ -1,3 +1,9 @@", *(f"+row {n} of it" for n in range(8))))
+    lines = told(*ran("git diff", patch), *ran("make", "built"), budget=900)
+    assert [line.strip() for line in lines if "row" in line] == [f"+row {n} of it" for n in range(8)]
+
+
+def test_a_prompt_that_is_repeated_is_shown_once_and_again_after_other_steps() -> None:
+    said = [prompt("hi"), answer("Hello."), prompt("hi"), answer("Hello again."), *ran("make", "built"), prompt("hi")]
+    assert [line for line in told(*said) if line.startswith(("user", "- "))] == ["user: hi", "- $ make", "user: hi"]
+
+
+def test_a_line_of_the_assistant_that_leads_on_or_is_code_is_not_shown_alone() -> None:
+    code = "\n".join(f"                row_{n} = price_{n}(item_{n})\n\n{'-' * n}" for n in range(30))
+    text = f"Here the price_table is filled wrongly, as the next one of these shows:\n{code}\nThe end of it."
+    lines = told(answer(text), *ran("make", "built"), budget=70)
+    inner = "\n".join(line.removeprefix("assistant: ").strip() for line in lines if line[:1] in " a").split("…")
+    passages = [piece.strip().splitlines() for piece in inner if piece.strip()]
+    assert passages and all(len(passage) > 1 for passage in passages), lines
 
 
 @pytest.mark.timeout(20)

@@ -264,6 +264,14 @@ def test_conclusions_are_kept_and_announcements_are_not() -> None:
         "I see the cause. The cache keeps old names."
     )
     assert concluded("Now I'll run the tests:") == ""
+    for announced in (
+        "However, I need to think about edge cases.",
+        "However, I just realized there might be an issue with my fix.",
+        "But wait, there's another issue.",
+        "Actually, I think I need to trace through the code.",
+    ):
+        assert concluded(announced) == "", announced
+    assert concluded("However, there is an issue with `load`, which reads twice.").endswith("reads twice.")
     assert concluded("让我看看文件。缓存没有更新，所以名字是旧的。") == "缓存没有更新，所以名字是旧的。"
 
 
@@ -310,6 +318,23 @@ MESSAGES = st.one_of(
     st.builds(lambda text: ModelRequest(parts=[ToolReturnPart("t", text, tool_call_id="1")]), TEXTS),
     st.builds(said, TEXTS),
 )
+
+
+def test_that_it_works_is_stated_until_the_next_change() -> None:
+    edit = (call("edit", path="shop.py", old_string="a", new_string="b"), result("Edited."))
+    good = (*edit, call("bash", "All tests pass.", command="make"), result("ok"))
+    named = call("bash", "The fix of `load_prices` works.", command="make"), result("ok")
+    assert "Concluded: All tests pass." in record(*good).state_text(400, ALL)
+    later = record(*good, *named, *edit).state_text(400, ALL)
+    assert "All tests pass" not in later and "Concluded: The fix of `load_prices` works." in later
+
+
+def test_of_many_new_files_the_newest_are_named() -> None:
+    made = [each for n in range(20) for each in (call("bash", command=f"cat > try_{n}.py <<'E'\nx\nE"), result(""))]
+    line = next(line for line in record(*made).state_text(900, ALL).splitlines() if line.startswith("New files"))
+    assert (
+        line.startswith("New files: try_19.py, try_18.py") and line.endswith(" and 8 more") and "try_7.py" not in line
+    )
 
 
 @settings(deadline=None, max_examples=drawn(40))
