@@ -1,7 +1,7 @@
 """Read a tool call: what it is in a line, and which files it changes and reads."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
@@ -9,9 +9,10 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of, program_of, run_of, runs_of
+from co_tui.context.journal.net_changes import patch_changes
 from co_tui.context.journal.outline import written_outline
 from co_tui.context.journal.shell_files import Change, changes_of, patched_files, reads_of, scripts_in
-from co_tui.context.memory.unwrap import edit_in
+from co_tui.context.memory.unwrap import changes_in, edit_in
 from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, WRITE_PLAN, objects_in
 from co_tui.inert import one_line
 from co_tui.shell.programs import Simple, is_file_name, read_command
@@ -56,7 +57,7 @@ _HOW_FAR: Final = {
     "active": " (under way)", "doing": " (under way)", "cancelled": " (dropped)", "blocked": " (blocked)",
 }  # fmt: skip
 _DULL: Final = frozenset(
-    ("security_risk", "timeout", "timeout_seconds", "description", "explanation", "is_background", "workdir")
+    ("edits", "security_risk", "timeout", "timeout_seconds", "description", "explanation", "is_background", "workdir")
 )
 _EDITOR_COMMANDS: Final = frozenset(("edit", "insert", "append", "create"))
 """Of agents with an editor in their shell: they change the open file."""
@@ -84,6 +85,8 @@ class Role(StrEnum):
     RAN = "ran"
     ANSWERED = "answered"
     """A service answered."""
+    UNDONE = "undone"
+    """Its edits were undone."""
 
 
 class Begun(NamedTuple):
@@ -111,6 +114,12 @@ class Begun(NamedTuple):
     """The Python files that it writes, by their names, with the files that these would write."""
     plan: tuple[str, ...] | None = None
     """The steps of the plan that it writes, with how far each is; our own plan is stated anyway."""
+    edits: Mapping[str, Sequence[str]] = {}
+    """The lines that it removes and adds, by file; of the only file it changes, under no name."""
+
+    def edit_of(self, path: str) -> Sequence[str]:
+        """The lines that it removes and adds in a file."""
+        return self.edits.get(path) or self.edits.get("", ())
 
     @property
     def role(self) -> Role:
@@ -160,10 +169,23 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
         changes = tuple(change._replace(is_whole=is_whole and bool(written)) for change in changes)
         scripts = scripts_in((change.path, written) for change in changes[:1] if is_whole and written)
         return Begun(
-            head, EDIT if sub else verb, run, (run,), changes=changes, undoes=undoes, outline=outline, scripts=scripts
-        )
+            head, EDIT if sub else verb, run, (run,), changes=changes, undoes=undoes, outline=outline, scripts=scripts,
+            edits=_edits(values),
+        )  # fmt: skip
     run = Run(name, _values(values)[:1])
     return Begun(head, verb, run, (run,), acts=bool(_ACTS.intersection(words[:1])) and not label)
+
+
+def _edits(values: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
+    """The lines that a call of an editing tool removes and adds, by file, or of its only file under no name."""
+    if patch := _patch_in(values):
+        return patch_changes(patch)
+    changed = changes_in(values)
+    return {"": changed} if changed else {}
+
+
+def _patch_in(values: Mapping[str, Any]) -> str:
+    return next((value for value in values.values() if isinstance(value, str) and "*** Begin Patch" in value), "")
 
 
 def plan_in(tool: str, values: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -225,6 +247,7 @@ def begin_command(command: str) -> Begun:
     return Begun(
         head, verb or "shell", run, runs, tuple(line), changes, read, looks,
         outline=outline, scripts=scripts_in((path, simple.document) for simple in line for path in simple.written),
+        edits=patch_changes("\n".join(simple.document for simple in line if changes and not simple.written)),
     )  # fmt: skip
 
 
@@ -286,7 +309,7 @@ def _in_editor(result: str) -> tuple[Change, ...]:
 
 def _changed(tool: str, values: Mapping[str, Any]) -> list[str]:
     """The files that the call of an editing tool names."""
-    if patch := next((value for value in values.values() if isinstance(value, str) and "*** Begin Patch" in value), ""):
+    if patch := _patch_in(values):
         return patched_files(patch)
     many = [
         path

@@ -12,6 +12,8 @@ MOST_SENTENCES: Final = 3
 LONGEST_CHARS: Final = MOST_CHARS + 60
 """Of a single sentence that is longer."""
 FEW_WORDS: Final = 7
+CUT_WORDS: Final = 5
+"""A sentence without an end that has fewer was cut off."""
 STRONG: Final = 2
 """A conclusion that finds out or settles something."""
 _VAGUE: Final = late_pattern(
@@ -102,7 +104,7 @@ _ANNOUNCES_WIDE: Final = late_pattern(
 _FILLER: Final = late_pattern(
     r"(?:(?:ok(?:ay)?|perfect|great|good|excellent|done|yes|no|sure|certainly|of course|absolutely"
     r"|hello|hi|hmm|thanks?|"
-    r"thank you|got it|i see|i understand|understood|alright|right|wait|interesting|awesome|nice"
+    r"thank you(?: for [^.!]*)?|got it|i see|i understand|understood|alright|right|wait|interesting|awesome|nice"
     r"|wonderful|you'?re welcome|"
     r"you(?:['’]re| are)(?: absolutely| completely| totally)? (?:right|correct)|good (?:catch|point|question"
     r"|idea)|oh no|oops|no problem|my apologies|i apologi[sz]e.*|sorry.*"
@@ -254,6 +256,7 @@ def _says_something(sentence: str) -> bool:
     if is_wide:
         return _ANNOUNCES_WIDE.search(sentence) is None
     bare = sentence.lstrip("*_ ")
-    if bare.count(" ") < 2 or bare[:1].islower() or _FILLER.match(bare):
+    is_piece = bare.count(" ") < (2 if _ENDS.search(bare) else CUT_WORDS)
+    if is_piece or bare[:1].islower() or _FILLER.match(bare):
         return False
     return not _ANNOUNCES.match(bare) and not _NOW_DO.match(bare)

@@ -108,9 +108,12 @@ class Sources:
 
     def candidate(self, head: Head, lines: list[ShownLine]) -> Candidate:
         """A step with these lines."""
-        calls = enumerate(self.work.calls_of(head.at[0])) if head.kind is Kind.CALL else ()
-        found = next((call for at, call in calls if _place(at, call) == head.at), None)
-        return Candidate(head, lines, found.role if found else Role.SAID)
+        calls = self.work.calls_of(head.at[0]) if head.kind in (Kind.CALL, Kind.SAID) else ()
+        if head.kind is Kind.CALL:
+            calls = tuple(call for at, call in enumerate(calls) if _place(at, call) == head.at)
+        if any(call.is_undone for call in calls):
+            return Candidate(head, lines, Role.UNDONE)
+        return Candidate(head, lines, calls[0].role if calls and head.kind is Kind.CALL else Role.SAID)
 
     def calls(self, number: int) -> list[Head]:
         """The calls in a message, in order; the state has the plan, so that those that write it are left out."""

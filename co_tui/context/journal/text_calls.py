@@ -2,10 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from co_tui.context.journal.net_changes import patch_changes
 from co_tui.context.journal.shell_files import patched_files
+from co_tui.context.memory.unwrap import edit_blocks
 from co_tui.late_pattern import late_pattern
 
 _READ_CHARS: Final = 200_000
@@ -22,7 +24,6 @@ _NESTED: Final = late_pattern(
 )
 _FIELD: Final = late_pattern(r"<(\w+)>(.*?)</\1>", re.DOTALL)
 _FENCE: Final = late_pattern(r"^(`{3,})([\w.+-]*)[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
-_SEARCH: Final = late_pattern(r"^<{5,9} ?SEARCH[ \t]*$", re.MULTILINE)
 _FENCES: Final = ("```", "<source>", "<code>", "<pre>", "<codeblock>", "<sourcecode>")
 """How the line before an edit block may begin."""
 _SHELL_FENCES: Final = frozenset(("", "bash", "sh", "shell", "console", "zsh", "mswea_bash_command", "action"))
@@ -45,6 +46,8 @@ class TextCall(NamedTuple):
     """Else it counts only once an observation answers it: a command in a reply may be a suggestion."""
     is_answered: bool = True
     """Whether an observation follows; edit blocks are applied without a word."""
+    changed: Sequence[str] = ()
+    """The lines that an edit block removes and adds."""
 
 
 def calls_in_text(text: str) -> list[TextCall]:
@@ -92,23 +95,24 @@ def _fenced(text: str) -> Iterator[TextCall]:
 
 def _edits(text: str) -> Iterator[TextCall]:
     """Files that edit blocks change, each once."""
-    paths: dict[str, None] = {}
-    last = ""
-    for found in _SEARCH.finditer(text):
-        last = _name_before(text, found.start()) or last
+    found: dict[str, list[str]] = {}
+    last, lines = "", text.split("\n") if "SEARCH" in text else []
+    for block in edit_blocks(lines):
+        last = _name_before(lines[max(0, block.begin - 3) : block.begin]) or last
         if last:
-            paths[last] = None
+            found.setdefault(last, []).extend(block.changed)
     for fence in _FENCE.finditer(text) if "\n+++ " in text else ():
         if fence[2] in ("diff", "patch", "udiff"):
-            paths |= dict.fromkeys(patched_files(fence[3]))
-    for path in paths:
-        yield TextCall("edit", {"path": path}, is_answered=False)
+            of_patch = patch_changes(fence[3])
+            found.update((path, of_patch.get(path, [])) for path in patched_files(fence[3]))
+    for path, changed in found.items():
+        yield TextCall("edit", {"path": path}, is_answered=False, changed=changed)
 
 
-def _name_before(text: str, end: int) -> str:
+def _name_before(lines: Sequence[str]) -> str:
     """The file name on the lines before an edit block, with or without a fence between."""
-    for line in reversed(text[max(0, end - _NAME_CHARS) : end].splitlines()[-3:]):
-        name = line.strip().strip("*`#:").strip()
+    for line in reversed(lines):
+        name = line[-_NAME_CHARS:].strip().strip("*`#:").strip()
         if not name or line.startswith(_FENCES):
             continue
         return name if " " not in name and ("." in name or "/" in name or name.istitle()) else ""

@@ -19,6 +19,7 @@ from co_tui.context.journal.answers import Answer, answer_of
 from co_tui.context.journal.calls import Begun, Role, begin_call, changed_by, done_by
 from co_tui.context.journal.conclusions import concluded, only_says_it_works
 from co_tui.context.journal.errors import as_error_line
+from co_tui.context.journal.net_changes import patch_changes
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
 from co_tui.context.journal.shell_files import Change, base_name, script_run_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
@@ -66,6 +67,10 @@ class Call(NamedTuple):
     time: int = 1
     """Which of the calls with the same head it is."""
 
+    @property
+    def is_undone(self) -> bool:
+        return self.outcome in _UNDONE
+
 
 class Step(NamedTuple):
     """A reply of the model with its calls."""
@@ -74,6 +79,11 @@ class Step(NamedTuple):
     calls: tuple[Call, ...]
     concluded: str
     """What the reply states, in its own sentences; empty if it only announced something."""
+
+    @property
+    def is_undone(self) -> bool:
+        """Whether an edit of it was undone."""
+        return any(call.is_undone for call in self.calls)
 
 
 class _Pending(NamedTuple):
@@ -136,7 +146,7 @@ class WorkRecord:
 
     def state_text(self, budget_tokens: float, gone: Collection[int]) -> str:
         """Where the work stands, within the budget; `gone` are the messages that are no longer in the request."""
-        return self._state.text(budget_tokens, [step.concluded for step in self.conclusions(gone)])
+        return self._state.text(budget_tokens, [step.concluded for step in self.conclusions(gone)], gone)
 
     def conclusions(self, numbers: Collection[int]) -> list[Step]:
         """The steps among these messages that concluded something which was not undone or overtaken later."""
@@ -147,7 +157,7 @@ class WorkRecord:
             for step in self.steps
             if step.concluded
             and step.number in numbers
-            and not any(call.outcome in _UNDONE for call in step.calls)
+            and not step.is_undone
             and not (step.number < last_edit and only_says_it_works(step.concluded))
         ]
 
@@ -177,6 +187,7 @@ class WorkRecord:
         for at, part in enumerate(parts):
             for found in calls_in_text(part.content) if isinstance(part, TextPart) else ():
                 begun = begin_call(found.tool, found.values)
+                begun = begun._replace(edits={"": found.changed}) if found.changed else begun
                 call = _call((number, at), begun)._replace(in_text=True)
                 if found.is_answered:
                     self._in_text.append(_Pending("", step, len(calls), begun, found.is_sure))
@@ -279,7 +290,9 @@ class WorkRecord:
         written = {base_name(change.path) for change in changes}
         self._scripts.update({name: files for name, files in begun.scripts.items() if name in written})
         changes += tuple(self._changed_by_scripts(begun, ending, text))
-        self._state.add(begun, ending, changes)
+        self._state.add(begun, ending, changes, call.call_at[0])
+        if begun.role is Role.SHOWED_CHANGES and not ending.outcome and call.result_at is not None:
+            self._state.show_changes(call.result_at[0], patch_changes(text))
         changed = tuple(change.path for change in changes)
         if restored := [change.path for change in changes if change.is_restored]:
             self._undo(restored)

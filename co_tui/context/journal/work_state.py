@@ -1,7 +1,7 @@
 """Where the work stands: files changed, what still fails, what was done; and the text that says so."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from posixpath import join, normpath
 from typing import Final, NamedTuple
@@ -9,8 +9,10 @@ from typing import Final, NamedTuple
 from co_tui.context.journal.calls import EDIT, Begun
 from co_tui.context.journal.command_runs import INLINE, INSTALLERS, RUN_ALL, Run, is_same_path
 from co_tui.context.journal.conclusions import says_little, strength_of
+from co_tui.context.journal.net_changes import NetChanges
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
 from co_tui.context.journal.shell_files import Change, base_name
+from co_tui.context.journal.shown_lines import safe
 from co_tui.context.measure.count import estimate_text
 from co_tui.events.tool_wording import FAILED
 from co_tui.inert import one_line
@@ -37,6 +39,9 @@ GIVEN_UP: Final = "Failed, not tried again: "
 CONCLUDED: Final = "Concluded: "
 LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
+CHANGED_IN: Final = "Changed in "
+NET_SHARE: Final = 0.33
+"""Of the budget: at most this goes to the lines that were removed and added."""
 LEFT_OUT: Final = "Left out before commands: "
 LEFT_OUT_BEFORE_SOME: Final = "Left out before some commands: "
 _GOES_TO: Final = re.compile(r"\$ (cd /[^\s;&|]+ &&) (?=\S)")
@@ -111,9 +116,10 @@ class WorkState:
         """Whether commands ran that went to no folder."""
         self._plan: tuple[str, ...] = ()
         self._calls = 0
+        self._net = NetChanges()
 
-    def add(self, begun: Begun, ending: Ending, changes: Sequence[Change]) -> None:
-        """A call ended."""
+    def add(self, begun: Begun, ending: Ending, changes: Sequence[Change], at: int) -> None:
+        """A call ended; `at` is the number of its message."""
         self._calls += 1
         if begun.plan is not None and not ending.outcome:
             self._plan = begun.plan
@@ -125,7 +131,7 @@ class WorkState:
             and (ending.outcome or not (each.is_slip or _is_there_now(each, begun)))
         ]
         for change in changes:
-            self._change(change)
+            self._change(change, begun.edit_of(change.path), at)
         self._go_to_folder(begun, ending)
         if _ran(ending):
             self._fail(begun, ending)
@@ -148,8 +154,18 @@ class WorkState:
             self._home = self._home or (found[1] if found[1] in self._went_to else "")
             self._went_to.add(found[1])
 
-    def _change(self, change: Change) -> None:
+    def show_changes(self, at: int, patch: Mapping[str, Sequence[str]]) -> None:
+        """A patch showed what was changed so far."""
+        for name, lines in patch.items():
+            if (path := self._known(name)) in self._changed:
+                self._net.replace(path, at, lines)
+
+    def _change(self, change: Change, edit: Sequence[str], at: int) -> None:
         path = self._known(change.path)
+        if change.is_whole or change.is_removed or change.is_restored:
+            self._net.forget(path)
+        elif edit:
+            self._net.add(path, at, edit)
         before = self._changed.pop(path, None)
         is_new = (
             before.is_new if before else change.is_whole and not any(is_same_path(read, path) for read in self._seen)
@@ -169,6 +185,7 @@ class WorkState:
         for path in map(self._known, paths):
             if (known := self._changed.pop(path, None)) is not None and known.times > 1:
                 self._changed[path] = known._replace(times=known.times - 1)
+            self._net.undo(path)
 
     def _is_over(self, failed: _Failing, begun: Begun, ending: Ending) -> bool:
         """Whether a failure no longer matters: long ago, or a search that later found what it looked for elsewhere."""
@@ -190,7 +207,9 @@ class WorkState:
         """The user restored files of a folder: some are as before all changes, others are changed."""
         known = {_whole_path(folder, path): path for path in self._changed}
         for path in as_before:
-            self._changed.pop(known.get(_whole_path(folder, path), ""), None)
+            name = known.get(_whole_path(folder, path), "")
+            self._changed.pop(name, None)
+            self._net.forget(name)
         for path in changed:
             self._changed.setdefault(known.get(_whole_path(folder, path), path), _Changed(1))
 
@@ -221,8 +240,9 @@ class WorkState:
         for path in list(self._read)[:-_KEPT_READ]:
             del self._read[path]
 
-    def text(self, budget_tokens: float, conclusions: Sequence[str]) -> str:
-        """The state in lines, within the budget; `conclusions` are all there are, in order."""
+    def text(self, budget_tokens: float, conclusions: Sequence[str], gone: Collection[int]) -> str:
+        """The state in lines, within the budget; `conclusions` are all there are, in order, `gone` the messages that
+        are no longer in the request."""
         left_out = self.left_out
         if _cost([left_out.line], is_first=True) > budget_tokens:
             left_out = LeftOut()
@@ -239,12 +259,20 @@ class WorkState:
             FILES_READ: [[path] for path in self._read_files()],
             LEFT_OUT: [[left_out.line]] if left_out.line else [],
         }
-        chosen = _fitting(sections, budget_tokens)
-        return "\n".join(line for kind, blocks in chosen.items() for line in _lines(kind, blocks, len(sections[kind])))
+        changed = list(self._changed_lines(gone, NET_SHARE * budget_tokens))
+        chosen = _fitting(sections, budget_tokens - _cost(changed, is_first=False))
+        stated = (line for kind, blocks in chosen.items() for line in _lines(kind, blocks, len(sections[kind])))
+        return "\n".join((*stated, *changed))
 
     def _files(self, *, is_new: bool) -> list[list[str]]:
         """The changed files that were there before, or the others, newest first."""
         return [[_counted(path, *of[:3])] for path, of in reversed(self._changed.items()) if of.is_new == is_new]
+
+    def _changed_lines(self, gone: Collection[int], budget_tokens: float) -> Iterator[str]:
+        """What the edits of each file come to, as far as they are no longer in the request."""
+        for path, lines in self._net.shown(gone, budget_tokens).items():
+            yield f"{CHANGED_IN}{one_line(path, _PATH_CHARS)}:"
+            yield from (f"{_INDENT}{safe(line)}" for line in lines)
 
     def _read_files(self) -> list[str]:
         """The files that were read last, each with its lines, newest first."""

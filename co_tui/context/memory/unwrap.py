@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from co_tui.late_pattern import late_pattern
 
@@ -85,28 +85,54 @@ def _inside(value: Any) -> str | None:
     return "\n".join((*lines, f"[exit code: {code}]") if code else lines)
 
 
+class EditBlock(NamedTuple):
+    """A text to search and what replaces it, as a reply writes them."""
+
+    begin: int
+    """The number of its first line, with the marker; that of the line behind the last is `end`."""
+    end: int
+    changed: list[str]
+    """The lines removed and added."""
+
+
+def edit_blocks(lines: Sequence[str]) -> Iterator[EditBlock]:
+    """The whole edit blocks in the lines of a reply."""
+    block: list[int] = []
+    for number, line in enumerate(lines):
+        found = _MARKER.fullmatch(line)
+        mark = found[1][0] if found else ""
+        if mark == "<":
+            block = [number]
+        elif mark == "=" and len(block) == 1:
+            block.append(number)
+        elif mark == ">" and len(block) == 2:
+            begin, middle = block
+            old, new = "\n".join(lines[begin + 1 : middle]), "\n".join(lines[middle + 1 : number])
+            yield EditBlock(begin, number + 1, edited_lines(old, new))
+            block = []
+
+
 def with_edits_marked(text: str) -> str:
     """A reply with its edit blocks as lines removed and added."""
     if "SEARCH" not in text:
         return text
     lines = text.split("\n")
     shown: list[str] = []
-    block: list[int] = []
-    for number, line in enumerate(lines):
-        found = _MARKER.fullmatch(line)
-        mark = found[1][0] if found else ""
-        if mark == "<":
-            shown += lines[block[0] : number] if block else ()
-            block = [number]
-        elif mark == "=" and len(block) == 1:
-            block.append(number)
-        elif mark == ">" and len(block) == 2:
-            begin, middle = block
-            shown += edited_lines("\n".join(lines[begin + 1 : middle]), "\n".join(lines[middle + 1 : number]))
-            block = []
-        elif not block:
-            shown.append(line)
-    return "\n".join((*shown, *lines[block[0] :]) if block else shown)
+    last = 0
+    for block in edit_blocks(lines):
+        shown += (*lines[last : block.begin], *block.changed)
+        last = block.end
+    return "\n".join((*shown, *lines[last:]))
+
+
+def changes_in(values: Mapping[str, Any]) -> list[str]:
+    """What a call that replaces text changes, as lines removed and added; empty for another call."""
+    old, new = _one_of(values, _OLD), _one_of(values, _NEW)
+    if old is not None and new is not None:
+        return edited_lines(values[old], values[new])
+    edits = values.get("edits")
+    each = edits if isinstance(edits, list) else []
+    return [line for edit in each if isinstance(edit, dict) for line in changes_in(edit)]
 
 
 def edit_in(values: Mapping[str, Any]) -> list[Any]:

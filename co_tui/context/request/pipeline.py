@@ -26,7 +26,7 @@ from co_tui.context.request.truncate import NOTHING_OMITTED, Omitted, omit, omit
 from co_tui.settings.rules import ByWindow, in_window
 
 LARGEST_SUMMARY_TOKENS = 20_000
-STATE_SHARE = 0.12
+STATE_SHARE = 0.16
 """Of the window: the most for where the work stands."""
 LARGEST_STATE_TOKENS = 3_000
 DEEP_SHARE = 0.3

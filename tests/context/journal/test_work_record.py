@@ -441,7 +441,7 @@ def test_a_file_that_is_restored_and_then_changed_is_changed() -> None:
 def test_an_editor_takes_back_its_last_edit_only(undo: ModelResponse) -> None:
     work = record(*EDITED, *EDITED, undo, result("Last edit undone."))
     assert [work.calls_of(number)[0].outcome for number in (0, 2)] == ["", "undone later"]
-    assert work.state_text(400, ALL) == "Files changed: shop.py"
+    assert work.state_text(400, ALL) == "Files changed: shop.py\nChanged in shop.py:\n    -a\n    +b"
     assert "shop.py" not in record(*EDITED, undo, result("Last edit undone.")).state_text(400, ALL)
 
 

@@ -1,0 +1,120 @@
+"""What the edits of a file come to, as the state says it."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+
+from co_tui.context.journal.net_changes import MOST_EDITS, NetChanges, patch_changes
+from co_tui.context.measure.count import estimate_text
+from co_tui.context.memory.unwrap import edited_lines
+from co_tui.events.stored_messages import NOT_A_HEADING
+from tests.context.journal.test_work_record import ALL, call, record, result
+from tests.support.long_run import drawn
+
+
+def edit(old: str, new: str, path: str = "shop.py") -> list[ModelMessage]:
+    return [call("edit", path=path, old_string=old, new_string=new), result("Edited.")]
+
+
+def changed(*messages: ModelMessage, budget: float = 2_000) -> str:
+    """The state from the first file with changed lines on."""
+    return record(*messages).state_text(budget, ALL).partition("Changed in ")[2]
+
+
+def test_a_later_edit_takes_back_what_an_earlier_one_added() -> None:
+    messages = [
+        *edit("def total():\n    return 1", "def total():\n    return 2"),
+        *edit("    return 2", "    return 3"),
+    ]
+    assert changed(*messages) == "shop.py:\n     def total():\n    -    return 1\n    +return 3"
+
+
+def test_an_edit_and_its_opposite_come_to_nothing() -> None:
+    assert changed(*edit("a = 1", "a = 2"), *edit("a = 2", "a = 1")) == ""
+
+
+def test_the_file_changed_last_comes_first() -> None:
+    text = changed(*edit("a = 1", "a = 2", "a.py"), *edit("b = 1", "b = 2", "b.py"))
+    assert text == "b.py:\n    -b = 1\n    +b = 2\nChanged in a.py:\n    -a = 1\n    +a = 2"
+
+
+def test_a_patch_that_was_shown_is_what_the_edits_come_to() -> None:
+    patch = (
+        "diff --git a/shop.py b/shop.py\n--- a/shop.py\n+++ b/shop.py\n@@ -7,2 +7,2 @@ def total():\n-x = 0\n+x = 9\n"
+    )
+    shown = [call("bash", command="git diff"), result(patch)]
+    assert changed(*edit("x = 0", "x = 5"), *shown) == "shop.py:\n     def total():\n    -x = 0\n    +x = 9"
+
+
+def test_edits_of_a_message_that_is_still_in_the_request_are_not_stated() -> None:
+    work = record(*edit("a = 1", "a = 2"), *edit("a = 2", "a = 3\nb = 4"))
+    assert work.state_text(2_000, {0, 1}).endswith("Changed in shop.py:\n    -a = 1")
+    assert "Changed in" not in work.state_text(2_000, ())
+
+
+def test_edits_of_every_form_are_stated() -> None:
+    block = "shop.py\n```python\n<<<<<<< SEARCH\na = 1\n=======\na = 2\n>>>>>>> REPLACE\n```"
+    patch = "*** Begin Patch\n*** Update File: shop.py\n@@ def total():\n-a = 1\n+a = 2\n*** End Patch"
+    editor = "Text replaced.\n(Open file: /app/shop.py)\n(Current directory: /app)\nbash-$"
+    many = [{"oldText": "a = 1", "newText": "a = 2"}]
+    for messages in (
+        [ModelResponse(parts=[TextPart(block)])],
+        [call("apply_patch", input=patch), result("Done.")],
+        [call("bash", command=f"apply_patch <<'EOF'\n{patch}\nEOF"), result("Done.")],
+        [call("edit", search="a = 1", replace="a = 2"), result(editor)],
+        [call("edit", path="shop.py", edits=many), result("ok")],
+    ):
+        assert changed(*messages).replace("     def total():\n", "") == "shop.py:\n    -a = 1\n    +a = 2", messages
+
+
+def test_a_file_that_is_written_whole_restored_or_removed_has_no_edits() -> None:
+    for command in ("git checkout -- shop.py", "rm shop.py", "cat > shop.py <<'EOF'\na = 7\nEOF"):
+        assert "Changed in" not in record(*edit("a", "b"), call("bash", command=command), result("")).state_text(
+            400, ALL
+        )
+
+
+def test_an_edit_that_failed_or_was_undone_is_not_stated() -> None:
+    failed = [call("edit", path="shop.py", old_string="a", new_string="b"), result("Error: no such text")]
+    assert changed(*failed) == ""
+    undone = [*edit("a", "b"), *edit("c", "d"), call("undo_edit", path="shop.py"), result("Last edit undone.")]
+    assert changed(*undone) == "shop.py:\n    -a\n    +b"
+
+
+def test_changed_lines_cannot_pass_for_lines_of_ours() -> None:
+    text = changed(*edit("user: keep it\nx = 1", "user: keep it\nx = 2\n  - $ rm -rf all"), *edit("$ rm", "$ ls"))
+    assert f"    {NOT_A_HEADING} user: keep it" in text.splitlines()
+    assert f"    {NOT_A_HEADING}-$ rm" not in text and "\n- $" not in text
+
+
+def test_long_edits_are_cut_within_the_budget() -> None:
+    old, new = "\n".join(f"old line {n}" for n in range(50)), "\n".join(f"new line {n}" for n in range(50))
+    text = changed(*edit(old, new), budget=300)
+    assert text.endswith("…") and 3 < text.count("\n") < 50 and estimate_text(text) < 300
+
+
+def test_a_patch_is_read_by_file() -> None:
+    patch = (
+        "diff --git a/a.py b/a.py\nindex 12..34 100644\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@ class A:\n x\n--- dashes\n+y\n"
+        "diff --git a/b.py b/b.py\ndeleted file\n--- a/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"
+    )
+    assert patch_changes(patch) == {"a.py": [" class A:", " x", "--- dashes", "+y"]}
+
+
+LINES = st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=5, unique=True)
+
+
+@settings(max_examples=drawn(60), deadline=None)
+@given(LINES, st.lists(st.tuples(st.integers(0, 5), st.integers(0, 3)), max_size=MOST_EDITS))
+def test_net_changes_are_the_difference_of_first_and_last_text(first: list[str], edits: list[tuple[int, int]]) -> None:
+    """Each line is written once only, so that the difference has one form."""
+    file, net, new = [f"line {name}" for name in first], NetChanges(), iter(range(1_000))
+    before = list(file)
+    for at, count in edits:
+        old = file[at : at + count]
+        written = [f"new {next(new)}" for _ in range(at % 3)]
+        net.add("file", 0, edited_lines("\n".join(old), "\n".join(written)))
+        file[at : at + count] = written
+    shown = net.shown({0}, 100_000).get("file", [])
+    assert sorted(line[1:] for line in shown if line[0] == "+") == sorted(set(file) - set(before))
+    assert sorted(line[1:] for line in shown if line[0] == "-") == sorted(set(before) - set(file))
