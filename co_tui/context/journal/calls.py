@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of, program_of, run_of, runs_of
 from co_tui.context.journal.net_changes import patch_changes
 from co_tui.context.journal.outline import written_outline
-from co_tui.context.journal.shell_files import Change, changes_of, patched_files, reads_of, scripts_in
+from co_tui.context.journal.shell_files import Change, Script, changes_of, edits_of, patched_files, reads_of, scripts_in
 from co_tui.context.memory.unwrap import changes_in, edit_in
 from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, WRITE_PLAN, objects_in
 from co_tui.inert import one_line
@@ -85,8 +85,8 @@ class Role(StrEnum):
     RAN = "ran"
     ANSWERED = "answered"
     """A service answered."""
-    UNDONE = "undone"
-    """Its edits were undone."""
+    OUTDATED = "outdated"
+    """Its edits were undone, or the file that it read was changed since."""
 
 
 class Begun(NamedTuple):
@@ -110,8 +110,8 @@ class Begun(NamedTuple):
     """Whether it takes back the last edit of a file."""
     outline: str = ""
     """Of the file that it writes."""
-    scripts: Mapping[str, tuple[str, ...]] = {}
-    """The Python files that it writes, by their names, with the files that these would write."""
+    scripts: Mapping[str, Script] = {}
+    """The Python files that it writes, by their names without folders."""
     plan: tuple[str, ...] | None = None
     """The steps of the plan that it writes, with how far each is; our own plan is stated anyway."""
     edits: Mapping[str, Sequence[str]] = {}
@@ -127,7 +127,9 @@ class Begun(NamedTuple):
             return Role.SHOWED_CHANGES
         if self.read:
             return Role.READ
-        if self.outline and not any(self.scripts.values()):  # a script may be what changes files
+        if self.outline and not any(
+            script.files for script in self.scripts.values()
+        ):  # a script may be what changes files
             return Role.WROTE
         if self.run.program == EDIT or self.changes:
             return Role.EDITED
@@ -247,7 +249,7 @@ def begin_command(command: str) -> Begun:
     return Begun(
         head, verb or "shell", run, runs, tuple(line), changes, read, looks,
         outline=outline, scripts=scripts_in((path, simple.document) for simple in line for path in simple.written),
-        edits=patch_changes("\n".join(simple.document for simple in line if changes and not simple.written)),
+        edits=edits_of(line) if changes else {},
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
@@ -21,6 +22,12 @@ _VAGUE: Final = late_pattern(
 )
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
 _WORKS: Final = late_pattern(r"\b(?:pass(?:es|ed|ing)?|works?|working|succeed(?:s|ed)?)\b", re.IGNORECASE)
+_RETRACTS: Final = late_pattern(
+    r"(?:oh,? |but |hmm,? )?(?:wait|actually,? no\b|no,? (?:wait|actually|that)|nope\b|no[,.!]|hold on|scratch that"
+    r"|on second thought|but actually|that(?:['’]s| is| was)(?: not (?:it|right|the)|n['’]t| wrong)|i was wrong"
+    r"|不对|不是|等等|違う)",
+    re.IGNORECASE,
+)
 _READ_CHARS: Final = 8_000
 FENCED: Final = late_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CALL: Final = late_pattern(
@@ -35,7 +42,7 @@ _LABEL: Final = late_pattern(
     r"(?:\*\*)?(?:THOUGHT|Thought|DISCUSSION|Discussion|Reasoning|Analysis)(?:\*\*)?:(?:\*\*)?\s*"
 )
 _NOT_PROSE: Final = late_pattern(
-    r"\s*(?:[|<>=`~$]|---|https?:|Traceback |Cost: \$|Tokens: |E  |FAILED |\w+ = |\w+\(.*\)$| {4}\S)"
+    r"\s*(?:[|<>=`~$]|--|https?:|Traceback |Cost: \$|Tokens: |E  |FAILED |\w+ = |\w+\(.*\)$| {4}\S)"
 )
 _WIDE: Final = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ENDS: Final = late_pattern(r"[.!?:…。！？：)\]*`”\"']$")
@@ -75,8 +82,9 @@ _ANNOUNCES: Final = late_pattern(
             r"i(?:['’]ll| will|(?:['’]m| am) (?:going to|about to|ready|here to)| want to|(?:['’]d"
             r"| would) (?:like|need))\b",
             rf"(?:i think )?(?:i|we) (?:need to|should|must|have to|can)(?: (?:now|also|first))? {_CHECKS}\b",
-            r"(?:i think )?(?:i (?:just )?(?:see|realized?|noticed)|there(?:['’]s| is| might be)) (?:the|an?(?:other)?"
-            r"|something|there might be an?) ?(?:issue|problem|thing)?(?: now| here| with (?:my|the) \w+)?[.!:]$",
+            r"(?:i think )?(?:i (?:just )?(?:see|realized?|noticed|thought of)|there(?:['’]s| is| might be))"
+            r" (?:the|an?(?:other)?|something|there might be an?) ?(?:issue|problem|thing)?"
+            r"(?: now| here| with (?:my|the) \w+)?[.!:]$",
             r"i can (?:help|assist|look|proceed)\b|i need (?:your|the following|some)\b|i understand\b(?=.{0,40}$)",
             r"we(?:['’]ll| will| can (?:now|use|start))\b",
             r"(?:to proceed|going to|time to|here['’]?s|here (?:is|are)|below (?:is|are)|the following)\b",
@@ -144,7 +152,9 @@ _FOUND: Final = late_pattern(
 )
 """A cause found, a fix made, something verified, decided or ruled out."""
 _UNSURE: Final = late_pattern(
-    r"\b(?:might|maybe|perhaps|seems?|could be|probably|i think|not sure|wait|hmm)\b", re.IGNORECASE
+    r"\b(?:might|maybe|perhaps|seems?|could be|probably|i think|i bet|not sure|wait|hmm"
+    r"|(?:should|will)(?: now)? (?:help|ensure|allow|make|correctly|resolve|fix|work))\b",
+    re.IGNORECASE,
 )
 
 
@@ -156,7 +166,9 @@ class _Sentence(NamedTuple):
 
 def concluded(text: str) -> str:
     """One to three sentences of a reply that state something, in its own words; empty if it only announced."""
-    found = [each for each in _sentences(text) if _says_something(each.text)]
+    sentences = _sentences(text)
+    kept = (each for each, after in zip_longest(sentences, sentences[1:]) if not (after and retracts(after.text)))
+    found = [each for each in kept if _says_something(each.text)]
     prose = [each.text for each in found if not each.is_item]
     if len(prose) > 1:
         prose = [each for each in prose if not each.endswith((":", "："))] or prose
@@ -187,6 +199,11 @@ def only_says_it_works(conclusion: str) -> bool:
     return _WORKS.search(conclusion) is not None and not _NAMES.search(conclusion)
 
 
+def retracts(text: str) -> bool:
+    """Whether a text begins by taking back what was said before it."""
+    return _RETRACTS.match(text.lstrip("*_ \n")) is not None
+
+
 def repeats(line: str, conclusion: str) -> bool:
     """Whether a line is in a conclusion, or has a sentence of it."""
     bare = _LABEL.sub("", _ITEM.sub("", line.strip(), count=1)).strip()
@@ -197,6 +214,15 @@ def announces(line: str) -> bool:
     """Whether a line only says what comes next, or nothing at all."""
     sentences = _split(_LABEL.sub("", _ITEM.sub("", line, count=1)).strip())
     return bool(sentences) and all(_is_announcement(each) for each in sentences)
+
+
+def announcement(text: str) -> str:
+    """The first sentence of a text that says what is about to be done; empty without one."""
+    return next((each.text for each in _sentences(text) if _is_announcement(each.text) and _says_enough(each.text)), "")
+
+
+def _says_enough(sentence: str) -> bool:
+    return sentence.count(" ") >= FEW_WORDS or _WIDE.search(sentence) is not None
 
 
 def _is_announcement(sentence: str) -> bool:
@@ -242,7 +268,7 @@ def _sentences(text: str) -> list[_Sentence]:
 def _split(line: str) -> list[str]:
     found: list[str] = []
     for piece in _SENTENCE.split(line):
-        if found and _ABBREVIATED.search(found[-1]):
+        if found and (_ABBREVIATED.search(found[-1]) or found[-1].count("`") % 2):  # the other one is behind
             found[-1] += f" {piece}"
         elif piece and piece.strip():
             found.append(piece.strip())

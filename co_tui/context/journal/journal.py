@@ -192,7 +192,8 @@ def _written(
     for name in names_in(standing):
         there[name] = there.get(name, 0) + 1
     focus = focus_words(task.focus)
-    chooser = Chooser(weights, budget * (LINES_SHARE - NAMES_SHARE), there, bare_lines(standing), focus)
+    shown = bare_lines(standing) | sources.lines_there()
+    chooser = Chooser(weights, budget * (LINES_SHARE - NAMES_SHARE), there, shown, focus)
     if every_step:
         candidates = _with_findings(chooser, candidates, findings(sources, standing), budget * FINDINGS_SHARE)
     _open_latest(chooser, candidates, budget * LATEST_SHARE, budget * READ_SHARE)

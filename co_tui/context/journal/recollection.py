@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
 
 from co_tui.context.indexed_history import EARLIER, is_replacement
+from co_tui.context.journal.calls import Role
 from co_tui.context.journal.choose_lines import Chooser
 from co_tui.context.journal.entries import Entry
 from co_tui.context.journal.shown_lines import bare_lines
@@ -63,7 +64,8 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
         there.update(dict.fromkeys(names_in(text), 1))
         shown |= bare_lines(text)
     chooser = Chooser(weights, budget_tokens, there, shown)
-    candidates = with_neighbours(sources, remembered(sources, weights))
+    found = (each for each in remembered(sources, weights) if each.role is not Role.OUTDATED)
+    candidates = with_neighbours(sources, list(found))
     chooser.choose(candidates)
     return Recollected(tuple(each.entry for each in candidates if each.chosen))
 

@@ -1,10 +1,13 @@
 """The files that the programs of a shell command change or read, by their names in the command."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+from co_tui.context.journal.net_changes import patch_changes
+from co_tui.context.memory.unwrap import edited_lines
+from co_tui.late_pattern import late_pattern
 from co_tui.shell.programs import PYTHON, Simple, arguments, is_file_name
 
 _PATCHED: Final = re.compile(
@@ -23,7 +26,26 @@ _RANGE: Final = re.compile(r"(\d+),(\d+)p")
 _SED_INPLACE: Final = re.compile(r"-[a-zA-Z]*i.*|--in-place.*")
 MOST_WRITTEN: Final = 50
 """Files of a script that are known."""
+_READ_CHARS: Final = 20_000
+"""Of a script: replacements in it are looked for in so much."""
+_TEXT: Final = (
+    r"(r?)(?:\"\"\"((?:[^\\]|\\.)*?)\"\"\"|'''((?:[^\\]|\\.)*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)')"
+)
+_ASSIGNED: Final = late_pattern(rf"^[ \t]*(\w+) = \(?\s*{_TEXT}", re.MULTILINE | re.DOTALL)
+_REPLACED: Final = late_pattern(rf"\.replace\(\s*(?:{_TEXT}|(\w+)),\s*(?:{_TEXT}|(\w+))\s*[,)]", re.DOTALL)
+_INSERTED: Final = re.compile(r"new|insert|add|repl|code|method|propert|fix")
+_ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "\n": ""}
 _GIT_FILES: Final = frozenset(("checkout", "restore", "rm", "mv"))
+
+
+class Script(NamedTuple):
+    """What a Python script does when it is run."""
+
+    files: tuple[str, ...] = ()
+    """That it writes."""
+    edits: tuple[str, ...] = ()
+    """The lines that its replacements remove and add."""
 
 
 class Change(NamedTuple):
@@ -35,6 +57,8 @@ class Change(NamedTuple):
     """Whether it is as it was before all edits."""
     is_whole: bool = False
     """Whether all of it is written, as when it is made."""
+    source: str = ""
+    """The file that it becomes a copy of."""
 
 
 def changes_of(simple: Simple) -> list[Change]:
@@ -48,13 +72,33 @@ def changes_of(simple: Simple) -> list[Change]:
     return list(dict.fromkeys(change for change in found if is_file_name(change.path)))
 
 
-def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, tuple[str, ...]]:
-    """The Python files among written ones, without their folders, with the files that these would write."""
-    return {
-        base_name(path): tuple(islice(filter(is_file_name, dict.fromkeys(_written_by(code))), MOST_WRITTEN))
-        for path, code in written
-        if path.endswith(".py")
-    }
+def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, Script]:
+    """The Python files among written ones, by their names without folders."""
+    return {base_name(path): _script(code) for path, code in written if path.endswith(".py")}
+
+
+def _script(code: str) -> Script:
+    files = tuple(islice(filter(is_file_name, dict.fromkeys(_written_by(code))), MOST_WRITTEN))
+    return Script(files, tuple(replacements_in(code)) if files else ())
+
+
+def replacements_in(code: str) -> list[str]:
+    """The lines that Python code removes and adds by replacing texts, as far as it has both; else new texts in it."""
+    code = code[:_READ_CHARS]
+    named = {found[1]: _text(found.groups()[1:]) for found in _ASSIGNED.finditer(code)}
+    changed: list[str] = []
+    for found in _REPLACED.finditer(code):
+        old, new = (named.get(part[5]) if part[5] else _text(part) for part in (found.groups()[:6], found.groups()[6:]))
+        if old is not None and new is not None and old.strip():
+            changed += edited_lines(old, new)
+    inserted = (text for name, text in named.items() if _INSERTED.search(name) and text.count("\n") > 1)
+    return changed or [line for text in inserted for line in edited_lines("", text)]
+
+
+def _text(groups: Sequence[str | None]) -> str:
+    """A text as Python code writes it: whether it is raw, then what is between the quotes of one kind."""
+    written = next((text for text in groups[1:5] if text is not None), "")
+    return written if groups[0] else _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), written)
 
 
 def script_run_by(simple: Simple) -> str:
@@ -106,7 +150,7 @@ def _copied(simple: Simple) -> Iterator[Change]:
     into_folder = target.endswith("/") or target in (".", "..") or len(sources) > 1
     for source in sources:
         made = f"{target.rstrip('/')}/{source.rstrip('/').rpartition('/')[2]}" if into_folder else target
-        yield Change(made, is_whole=True)
+        yield Change(made, is_whole=True, source=source)
 
 
 def _removed(simple: Simple) -> Iterator[Change]:
@@ -146,10 +190,24 @@ def _downloaded(simple: Simple) -> Iterator[Change]:
 
 def _opened(simple: Simple) -> Iterator[str]:
     """Files that inline Python code opens for writing."""
-    return _written_by(
-        simple.document
-        or next((text for flag, text in zip(simple.words[1:], simple.words[2:], strict=False) if flag == "-c"), "")
+    return _written_by(_inline(simple))
+
+
+def _inline(simple: Simple) -> str:
+    return simple.document or next(
+        (text for flag, text in zip(simple.words[1:], simple.words[2:], strict=False) if flag == "-c"), ""
     )
+
+
+def edits_of(line: Iterable[Simple]) -> dict[str, list[str]]:
+    """The lines that patches and inline Python code of a command remove and add, by file; of code under no name."""
+    found: dict[str, list[str]] = {}
+    for simple in line:
+        if PYTHON.fullmatch(simple.program):
+            found.setdefault("", []).extend(replacements_in(_inline(simple)))
+        elif not simple.written:
+            found |= patch_changes(simple.document)
+    return found
 
 
 def _written_by(code: str) -> Iterator[str]:

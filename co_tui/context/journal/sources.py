@@ -15,6 +15,7 @@ from co_tui.context.journal.entries import Entry, Head, Kind, Place
 from co_tui.context.journal.shown_lines import (
     FIRST,
     ShownLine,
+    bare_line,
     clean,
     is_empty,
     is_in_head,
@@ -67,6 +68,12 @@ class Sources:
         kept = sorted(frozenset(range(len(self.ledger.names))) - self.gone)
         return dict.fromkeys(chain.from_iterable(map(self.names_in, kept)), 1)
 
+    def lines_there(self) -> set[str]:
+        """The lines of messages still in the context."""
+        kept = sorted(frozenset(range(len(self.ledger.names))) - self.gone)
+        texts = (said.text for message in self.read(kept) for said in transcript_parts(message))
+        return {bare_line(clean(line)) for text in texts for line in lines_of(text)}
+
     def names_in(self, number: int) -> tuple[str, ...]:
         """The names in a message."""
         known = self.ledger.names[number]
@@ -111,8 +118,8 @@ class Sources:
         calls = self.work.calls_of(head.at[0]) if head.kind in (Kind.CALL, Kind.SAID) else ()
         if head.kind is Kind.CALL:
             calls = tuple(call for at, call in enumerate(calls) if _place(at, call) == head.at)
-        if any(call.is_undone for call in calls):
-            return Candidate(head, lines, Role.UNDONE)
+        if any(call.is_undone or self.work.is_outdated(call) for call in calls):
+            return Candidate(head, lines, Role.OUTDATED)
         return Candidate(head, lines, calls[0].role if calls and head.kind is Kind.CALL else Role.SAID)
 
     def calls(self, number: int) -> list[Head]:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import (
@@ -17,18 +18,20 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.answers import Answer, answer_of
 from co_tui.context.journal.calls import Begun, Role, begin_call, changed_by, done_by
-from co_tui.context.journal.conclusions import concluded, only_says_it_works
+from co_tui.context.journal.conclusions import announcement, concluded, only_says_it_works, retracts
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.net_changes import patch_changes
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
-from co_tui.context.journal.shell_files import Change, base_name, script_run_by
+from co_tui.context.journal.shell_files import Change, Script, base_name, script_run_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import LeftOut, WorkState
+from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.transcript_lines import DENIED_BY_USER, NOT_ALLOWED, USER, transcript_parts
 from co_tui.context.memory.unwrap import unwrapped
 from co_tui.events.content import content_text
 from co_tui.events.stored_messages import RESTORED
 from co_tui.events.tool_wording import FAILED, INTERRUPTED
+from co_tui.inert import one_line
 from co_tui.late_pattern import late_pattern
 
 _REFUSALS: Final = {DENIED_BY_USER: "denied by the user", NOT_ALLOWED: "not allowed"}
@@ -39,6 +42,9 @@ _OF_TOOL: Final = " returned"
 UNDONE, RESTORED_LATER = "undone by the user", "undone later"
 """The outcomes of edits that no longer count."""
 _UNDONE: Final = frozenset((UNDONE, RESTORED_LATER))
+ANSWERED_ABOVE: Final = "The user's last request, below, was answered above."
+STEPS_ABOVE: Final = "The user's last request, below, is under way: the last {} above {} for it."
+ANNOUNCED_CHARS: Final = 200
 _UNDO: Final = late_pattern(r"(?:\s*^/undo[ \t]*$)+", re.MULTILINE)
 """How a message begins by which a user undoes the last edits, in some programs."""
 
@@ -79,6 +85,8 @@ class Step(NamedTuple):
     calls: tuple[Call, ...]
     concluded: str
     """What the reply states, in its own sentences; empty if it only announced something."""
+    announced: str = ""
+    """The first sentence that says what the assistant is about to do; only of the first reply to a request."""
 
     @property
     def is_undone(self) -> bool:
@@ -112,8 +120,14 @@ class WorkRecord:
         """The message number of each reply → its step."""
         self._answered: dict[tuple[int, int], int] = {}
         """Where a result is → the step of its call."""
-        self._scripts: dict[str, tuple[str, ...]] = {}
-        """Python files that were written, by their names → the files that they write when they are run."""
+        self._scripts: dict[str, Script] = {}
+        """Python files that were written, by their names."""
+        self._asked_at = -1
+        """The number of the last message of the user."""
+        self._asked_before = False
+        """Whether there was one before."""
+        self._changed_in: dict[str, int] = {}
+        """Names of files without their folders → the number of the last message that changed one."""
         self._state = WorkState()
 
     def add(self, message: ModelMessage) -> None:
@@ -135,6 +149,10 @@ class WorkRecord:
         calls = self.steps[step].calls if step is not None else ()
         return next(((at, call) for at, call in enumerate(calls) if call.result_at == place), None)
 
+    def is_outdated(self, call: Call) -> bool:
+        """Whether a file that a call read was changed since."""
+        return any(self._changed_in.get(base_name(path.partition(":")[0]), -1) > call.call_at[0] for path in call.read)
+
     def observes(self, number: int) -> bool:
         """Whether a user message is the result of a call in text, not the user's words."""
         return number in self._observed
@@ -146,7 +164,23 @@ class WorkRecord:
 
     def state_text(self, budget_tokens: float, gone: Collection[int]) -> str:
         """Where the work stands, within the budget; `gone` are the messages that are no longer in the request."""
-        return self._state.text(budget_tokens, [step.concluded for step in self.conclusions(gone)], gone)
+        request = self._on_last_request(gone)
+        conclusions = [step.concluded for step in self.conclusions(gone)]
+        state = self._state.text(budget_tokens - estimate_text(request), conclusions, gone)
+        return "\n".join(filter(None, (request, state)))
+
+    def _on_last_request(self, gone: Collection[int]) -> str:
+        """How far the user's last request is, if it is still in the context and steps for it are not. Of the only
+        request, all steps are."""
+        if not self._asked_before or self._asked_at in gone:
+            return ""
+        since = takewhile(lambda step: step.number > self._asked_at, reversed(self.steps))
+        steps = [step for step in since if step.number in gone]
+        if not any(call for step in steps for call in step.calls if not call.in_text):
+            return ANSWERED_ABOVE if steps else ""
+        announced = steps[-1].announced.replace('"', "'")
+        stated = STEPS_ABOVE.format(*(("step", "is") if len(steps) == 1 else (f"{len(steps)} steps", "are")))
+        return f'{stated} It began: "{announced}"' if announced else stated
 
     def conclusions(self, numbers: Collection[int]) -> list[Step]:
         """The steps among these messages that concluded something which was not undone or overtaken later."""
@@ -176,7 +210,15 @@ class WorkRecord:
         if not self._calls_tools:
             calls = self._calls_in_texts(number, parts, step)
         self._step_at[number] = len(self.steps)
-        self.steps.append(Step(number, tuple(map(self._timed, calls)), concluded("\n".join(texts))))
+        text = "\n".join(texts)
+        self._take_back(text)
+        announced = one_line(announcement(text), ANNOUNCED_CHARS) if number == self._asked_at + 1 else ""
+        self.steps.append(Step(number, tuple(map(self._timed, calls)), concluded(text), announced))
+
+    def _take_back(self, text: str) -> None:
+        """What the last reply concluded no longer counts if a text begins by taking it back."""
+        if self.steps and retracts(text):
+            self.steps[-1] = self.steps[-1]._replace(concluded="")
 
     def _timed(self, call: Call) -> Call:
         self._times[call.head] += 1
@@ -205,6 +247,10 @@ class WorkRecord:
             if part.by.endswith(_OF_TOOL) and returned:
                 self._answer((number, at), returned.pop(0), _REFUSALS.get(part.refusal, ""))
             elif part.by == USER:
+                if not (self._in_text and is_observation(part.text)):
+                    self._take_back(part.text)
+                    self._asked_before = self._asked_before or 0 <= self._asked_at < number
+                    self._asked_at = number
                 for _ in found[0].split() if (found := _UNDO.match(part.text)) else ():
                     self._undo_last()
                 if self._in_text:
@@ -288,24 +334,28 @@ class WorkRecord:
                 self._undo_last(change.path)
             changes = ()
         written = {base_name(change.path) for change in changes}
-        self._scripts.update({name: files for name, files in begun.scripts.items() if name in written})
-        changes += tuple(self._changed_by_scripts(begun, ending, text))
+        self._scripts.update({name: script for name, script in begun.scripts.items() if name in written})
+        for script in self._scripts_run(begun, ending, text):
+            changes += tuple(map(Change, script.files))
+            begun = begun._replace(edits={**begun.edits, **dict.fromkeys(script.files[:1], script.edits)})
+        changes = self._state.as_restored(changes)
         self._state.add(begun, ending, changes, call.call_at[0])
         if begun.role is Role.SHOWED_CHANGES and not ending.outcome and call.result_at is not None:
             self._state.show_changes(call.result_at[0], patch_changes(text))
         changed = tuple(change.path for change in changes)
+        self._changed_in.update((base_name(path), call.call_at[0]) for path in changed)
         if restored := [change.path for change in changes if change.is_restored]:
             self._undo(restored)
         read = () if ending.outcome else begun.read
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
 
-    def _changed_by_scripts(self, begun: Begun, ending: Ending, text: str) -> Iterator[Change]:
-        """The files that scripts have written which ran well, or may have before what failed."""
+    def _scripts_run(self, begun: Begun, ending: Ending, text: str) -> Iterator[Script]:
+        """The scripts that ran well, or may have before what failed."""
         done = () if ending.outcome == PRINTED_AN_ERROR else done_by(begun, ending.outcome, text)
-        for script in map(script_run_by, done):
-            if script in self._scripts and f'{script}", line ' not in text:  # as a traceback names it
-                yield from map(Change, self._scripts[script])
+        for name in map(script_run_by, done):
+            if name in self._scripts and f'{name}", line ' not in text:  # as a traceback names it
+                yield self._scripts[name]
 
     def _replace(self, pending: _Pending, change: Any) -> None:
         step = self.steps[pending.step]

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from co_tui.context.journal.calls import EDIT, Begun
 from co_tui.context.journal.command_runs import INLINE, INSTALLERS, RUN_ALL, Run, is_same_path
 from co_tui.context.journal.conclusions import says_little, strength_of
-from co_tui.context.journal.net_changes import NetChanges
+from co_tui.context.journal.net_changes import GAP, NetChanges
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
 from co_tui.context.journal.shell_files import Change, base_name
 from co_tui.context.journal.shown_lines import safe
@@ -39,6 +39,7 @@ GIVEN_UP: Final = "Failed, not tried again: "
 CONCLUDED: Final = "Concluded: "
 LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
+BEFORE_CHANGE: Final = " (not run since the last change)"
 CHANGED_IN: Final = "Changed in "
 NET_SHARE: Final = 0.33
 """Of the budget: at most this goes to the lines that were removed and added."""
@@ -105,10 +106,13 @@ class WorkState:
         self._changed: dict[str, _Changed] = {}
         self._failing: list[_Failing] = []
         self._done: dict[str, int] = {}
+        self._copies: dict[str, str] = {}
+        """Copies → the files that they are copies of, as these were before all edits."""
         self._read: dict[str, None] = {}
         self._seen: set[str] = set()
         """All files that were read, without the numbers of lines."""
         self._last_good = ""
+        self._good_at = 0
         self._went_to: set[str] = set()
         self._home = ""
         """The first folder that commands went to twice."""
@@ -116,6 +120,8 @@ class WorkState:
         """Whether commands ran that went to no folder."""
         self._plan: tuple[str, ...] = ()
         self._calls = 0
+        self._changed_at = 0
+        """How many calls had ended when a file was changed that was there before."""
         self._net = NetChanges()
 
     def add(self, begun: Begun, ending: Ending, changes: Sequence[Change], at: int) -> None:
@@ -154,6 +160,15 @@ class WorkState:
             self._home = self._home or (found[1] if found[1] in self._went_to else "")
             self._went_to.add(found[1])
 
+    def as_restored(self, changes: Iterable[Change]) -> tuple[Change, ...]:
+        """The changes of a call; a file that becomes the copy that was made of it before its edits is restored."""
+        return tuple(
+            change._replace(is_restored=True, is_whole=False)
+            if self._copies.get(normpath(change.source)) == self._known(change.path)
+            else change
+            for change in changes
+        )
+
     def show_changes(self, at: int, patch: Mapping[str, Sequence[str]]) -> None:
         """A patch showed what was changed so far."""
         for name, lines in patch.items():
@@ -162,6 +177,8 @@ class WorkState:
 
     def _change(self, change: Change, edit: Sequence[str], at: int) -> None:
         path = self._known(change.path)
+        if change.source and not change.is_restored:
+            self._copies[path] = "" if (of := self._known(change.source)) in self._changed else of
         if change.is_whole or change.is_removed or change.is_restored:
             self._net.forget(path)
         elif edit:
@@ -172,6 +189,7 @@ class WorkState:
         )
         times = before.times + 1 if before else 1
         self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
+        self._changed_at = self._changed_at if is_new else self._calls
 
     def _known(self, path: str) -> str:
         """The name under which a file is known: the whole path of one may be the other's, within its folder. A new one
@@ -230,7 +248,7 @@ class WorkState:
             if not _is_same(each.head, begun.head) and not any(run.covers(each.run) for run in runs)
         ]
         if begun.line is not None and not begun.reads:
-            self._last_good = begun.head
+            self._last_good, self._good_at = begun.head, self._calls
         if begun.acts:
             self._done[begun.head] = self._done.pop(begun.head, 0) + 1
         for path in begun.read:
@@ -252,10 +270,14 @@ class WorkState:
             FILES_CHANGED: self._files(is_new=False),
             NEW_FILES: self._files(is_new=True),
             DONE: [[_counted(shown(head), times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
-            STILL_FAILING: [_failing_lines(each, shown(each.head)) for each in self._worst(is_over=False)],
+            STILL_FAILING: [self._failing_lines(each, shown(each.head)) for each in self._worst(is_over=False)],
             CONCLUDED: [[f"{CONCLUDED}{each}"] for each in _telling(conclusions)],
-            GIVEN_UP: [_failing_lines(each, shown(each.head)) for each in self._worst(is_over=True)[:MOST_GIVEN_UP]],
-            LAST_GOOD: [[f"{LAST_GOOD}{shown(self._last_good)}"]] if self._last_good else [],
+            GIVEN_UP: [
+                self._failing_lines(each, shown(each.head)) for each in self._worst(is_over=True)[:MOST_GIVEN_UP]
+            ],
+            LAST_GOOD: [[f"{LAST_GOOD}{shown(self._last_good)}{self._since(self._good_at)}"]]
+            if self._last_good
+            else [],
             FILES_READ: [[path] for path in self._read_files()],
             LEFT_OUT: [[left_out.line]] if left_out.line else [],
         }
@@ -268,11 +290,20 @@ class WorkState:
         """The changed files that were there before, or the others, newest first."""
         return [[_counted(path, *of[:3])] for path, of in reversed(self._changed.items()) if of.is_new == is_new]
 
+    def _since(self, at: int) -> str:
+        """Whether files changed since a command ended."""
+        return BEFORE_CHANGE if at < self._changed_at else ""
+
+    def _failing_lines(self, failing: _Failing, head: str) -> list[str]:
+        before = "" if failing.is_over else self._since(failing.at)
+        first = f"{GIVEN_UP if failing.is_over else STILL_FAILING}{head} → {failing.ending.outcome}{before}"
+        return [first, *(f"{_INDENT}{line}" for line in failing.ending[1:] if line)]
+
     def _changed_lines(self, gone: Collection[int], budget_tokens: float) -> Iterator[str]:
         """What the edits of each file come to, as far as they are no longer in the request."""
         for path, lines in self._net.shown(gone, budget_tokens).items():
             yield f"{CHANGED_IN}{one_line(path, _PATH_CHARS)}:"
-            yield from (f"{_INDENT}{safe(line)}" for line in lines)
+            yield from (f"{_INDENT}{line if line == GAP else safe(line)}" for line in lines)
 
     def _read_files(self) -> list[str]:
         """The files that were read last, each with its lines, newest first."""
@@ -346,11 +377,6 @@ def _counted(name: str, count: int, is_removed: bool = False, is_restored: bool 
     notes = [*([f"×{count}"] if count > 1 else ()), *how]
     shown = one_line(name, _PATH_CHARS)
     return f"{shown} ({', '.join(notes)})" if notes else shown
-
-
-def _failing_lines(failing: _Failing, head: str) -> list[str]:
-    lines = [f"{GIVEN_UP if failing.is_over else STILL_FAILING}{head} → {failing.ending.outcome}"]
-    return [*lines, *(f"{_INDENT}{line}" for line in failing.ending[1:] if line)]
 
 
 def _fitting(sections: Mapping[str, list[list[str]]], budget_tokens: float) -> dict[str, list[list[str]]]:

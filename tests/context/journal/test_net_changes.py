@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
 from co_tui.context.journal.net_changes import MOST_EDITS, NetChanges, patch_changes
+from co_tui.context.journal.shell_files import replacements_in
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.unwrap import edited_lines
 from co_tui.events.stored_messages import NOT_A_HEADING
@@ -67,6 +68,43 @@ def test_edits_of_every_form_are_stated() -> None:
         assert changed(*messages).replace("     def total():\n", "") == "shop.py:\n    -a = 1\n    +a = 2", messages
 
 
+def test_what_a_script_replaces_is_stated_once_it_ran() -> None:
+    reads = "text = open('shop.py').read()\n"
+    writes = "open('shop.py', 'w').write(text)\n"
+    pair = 'old = """a = 1\n"""\nnew = """a = 2  # "two"\n"""\ntext = text.replace(old, new)\n'
+    literals = r"text = text.replace('a = 1', 'a = 2  # \"two\"', 1)" + "\n"
+    for code in (f"{reads}{pair}{writes}", f"{reads}{literals}{writes}"):
+        written = [call("bash", command=f"cat > fix.py <<'EOF'\n{code}EOF"), result("")]
+        assert changed(*written) == ""
+        run = [call("bash", command="python fix.py"), result("done")]
+        assert changed(*written, *run) == 'shop.py:\n    -a = 1\n    +a = 2  # "two"'
+        assert changed(call("bash", command=f"python3 - <<'EOF'\n{code}EOF"), result("")).startswith("shop.py:\n    -a")
+
+
+def test_new_code_in_a_script_is_stated_if_nothing_is_replaced_by_name() -> None:
+    code = (
+        "new_method = '''\n    def total(self):\n        return 1\n'''\nopen('shop.py', 'w').write(head + new_method)\n"
+    )
+    text = changed(call("bash", command=f"python3 - <<'EOF'\n{code}EOF"), result(""))
+    assert text == "shop.py:\n    +def total(self):\n    +    return 1"
+
+
+def test_replacements_in_hostile_code_are_read_quickly() -> None:
+    for code in ('"""' * 6_000, "x = (" * 5_000, ".replace('" * 4_000, "'\\" * 9_000, "a = '''" * 4_000):
+        assert replacements_in(code * 10) == []
+
+
+def test_a_file_that_gets_its_copy_back_is_as_before() -> None:
+    copied = [call("bash", command="cp shop.py shop.py.bak"), result("")]
+    back = [call("bash", command="cp shop.py.bak shop.py"), result("")]
+    work = record(*copied, *edit("a", "b"), *back)
+    state = work.state_text(400, ALL)
+    assert "shop.py (×2, as before)" in state and "Changed in" not in state
+    assert work.calls_of(2)[0].outcome == "undone later"
+    late = record(*edit("a", "b"), *copied, *edit("b", "c"), *back)
+    assert late.calls_of(0)[0].outcome == "" and "as before" not in late.state_text(400, ALL)
+
+
 def test_a_file_that_is_written_whole_restored_or_removed_has_no_edits() -> None:
     for command in ("git checkout -- shop.py", "rm shop.py", "cat > shop.py <<'EOF'\na = 7\nEOF"):
         assert "Changed in" not in record(*edit("a", "b"), call("bash", command=command), result("")).state_text(
@@ -95,7 +133,8 @@ def test_long_edits_are_cut_within_the_budget() -> None:
 
 def test_a_patch_is_read_by_file() -> None:
     patch = (
-        "diff --git a/a.py b/a.py\nindex 12..34 100644\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@ class A:\n x\n--- dashes\n+y\n"
+        "diff --git a/a.py b/a.py\nindex 12..34 100644\n--- a/a.py\n+++ b/a.py\n"
+        "@@ -1,2 +1,2 @@ class A:\n x\n--- dashes\n+y\n"
         "diff --git a/b.py b/b.py\ndeleted file\n--- a/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"
     )
     assert patch_changes(patch) == {"a.py": [" class A:", " x", "--- dashes", "+y"]}

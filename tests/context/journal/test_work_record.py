@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.conclusions import concluded
-from co_tui.context.journal.shell_files import MOST_WRITTEN, scripts_in
+from co_tui.context.journal.shell_files import MOST_WRITTEN, Script, scripts_in
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.events.stored_messages import RESTORED
 from tests.support.long_run import drawn
@@ -114,12 +114,12 @@ def test_the_script_that_is_run_is_the_one_that_was_written_last(
 
 def test_a_script_that_writes_many_files_has_changed_some() -> None:
     code = "\n".join(f"open('{number % 900}.txt', 'w')" for number in range(1_000))
-    assert len(scripts_in([("a.py", code)])["a.py"]) == MOST_WRITTEN
+    assert len(scripts_in([("a.py", code)])["a.py"].files) == MOST_WRITTEN
 
 
 def test_blank_lines_of_a_script_are_read_once() -> None:
     code = "\n" * 50_000 + "(path := 1)\nname = 'a.txt'\nopen(name, 'w')"
-    assert scripts_in([("a.py", code)]) == {"a.py": ("a.txt",)}  # quadratic patterns would take minutes
+    assert scripts_in([("a.py", code)]) == {"a.py": Script(("a.txt",))}  # quadratic patterns would take minutes
 
 
 def test_what_failed_is_reported_until_it_runs_well() -> None:
@@ -129,9 +129,10 @@ def test_what_failed_is_reported_until_it_runs_well() -> None:
     state = record(*failed, *edited).state_text(500, ALL)
     assert state.splitlines()[:3] == [
         "Files changed: src/a.py",
-        "Still failing: $ python repro.py → failed (exit 1)",
+        "Still failing: $ python repro.py → failed (exit 1) (not run since the last change)",
         "    TypeError: bad",
     ]
+    assert record(*failed).state_text(500, ALL).startswith("Still failing: $ python repro.py → failed (exit 1)\n")
     assert "Still failing" not in record(*failed, *edited, *again).state_text(500, ALL)
 
 
@@ -467,3 +468,42 @@ def test_a_plan_that_was_refused_does_not_count_and_an_empty_one_clears_it() -> 
     first = (plan("find the cause"), result("ok"))
     assert record(*first, plan("another"), result("Error: invalid")).state_text(400, ALL).startswith("Plan: find")
     assert record(*first, plan(), result("ok")).state_text(400, ALL) == ""
+
+
+REQUEST = (said("What is there?"), call("ls"), result("a.py"), said("Now make every price a whole number"))
+
+
+def test_the_state_says_how_far_the_last_request_is_if_it_is_below() -> None:
+    announces = "Let me round all the prices in both of the shops."
+    steps = (call("edit", announces, path="a.py", old="1.5", new="2"), result("ok"))
+    work = record(*REQUEST, *steps)
+    assert work.state_text(400, {0, 1, 2, 4, 5}).startswith(
+        f'The user\'s last request, below, is under way: the last step above is for it. It began: "{announces}"\n'
+    )
+    assert "2 steps above are for it" in record(*REQUEST, *steps, *steps).state_text(400, {*range(3), *range(4, 8)})
+    for gone in ({0, 1, 2, 3, 4, 5}, {0, 1, 2}):  # it is not below; nothing for it is gone
+        assert "last request" not in work.state_text(400, gone)
+    assert "last request" not in record(said("Look"), *steps).state_text(400, {1, 2})
+
+
+def test_a_request_that_was_answered_above_is_not_taken_for_open() -> None:
+    work = record(*REQUEST, ModelResponse(parts=[TextPart("All prices are whole numbers already.")]))
+    assert work.state_text(400, {0, 1, 2, 4}).startswith("The user's last request, below, was answered above.")
+
+
+@pytest.mark.parametrize(
+    "text", ["Wait, that is the test's own file.", "Actually no, it is the parser.", "不对，再看看。"]
+)
+def test_what_is_taken_back_is_no_conclusion(text: str) -> None:
+    guess = "The issue is that the parser reads the file twice."
+    said_next = ModelResponse(parts=[TextPart(text)])
+    assert "twice" in record(call("ls", guess), result("a.py")).state_text(400, ALL)
+    assert "twice" not in record(call("ls", guess), result("a.py"), said_next).state_text(400, ALL)
+    assert "twice" not in record(call("ls", guess), result("a.py"), said("no, that's not it")).state_text(400, ALL)
+    assert "twice" not in concluded(f"{guess} {text} The file is closed too early.")
+
+
+def test_code_in_a_sentence_does_not_end_it_and_a_cut_one_says_nothing() -> None:
+    stated = "The setting `{'MIGRATE': False}` is the cause: `x` is `True: no`."
+    assert concluded(stated) == stated
+    assert concluded("You're right, the") == ""
