@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from textual.app import App
 
-from co_tui.events import Event
 from co_tui.events.wording import MODE_SENTENCES
 from co_tui.session.launch import Launch
 from co_tui.session.slash import typed_command
@@ -20,6 +19,7 @@ from co_tui.ui.theme_choice import Appearance
 if TYPE_CHECKING:
     from textual.screen import Screen
 
+    from co_tui.events import Event
     from co_tui.ui.commands.host import CommandHost
     from co_tui.ui.control.controller import SessionController
     from co_tui.ui.help.palette import FurtherEntry
@@ -66,7 +66,7 @@ class CommandMenus(App[None]):
 
         return await use_configured(self._commands)
 
-    def open_entry(self, event: Event) -> None:
+    def open_entry(self, event: "Event") -> None:
         from co_tui.ui.commands.conversation_commands import open_entry
 
         self._commands.start("timeline", partial(open_entry, self._commands, event))

@@ -11,7 +11,6 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
-from co_tui.session.state.session_state import SessionState
 from co_tui.ui.background import run_in_background
 from co_tui.ui.keys import command_table
 from co_tui.ui.transcript.block import Block
@@ -21,6 +20,7 @@ from co_tui.ui.transcript.marked_blocks import CodeBlocks, Mark, Pins, copied_te
 from co_tui.ui.transcript.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
+    from co_tui.session.state.session_state import SessionState
     from co_tui.ui.transcript.image_loader import ImageLoader
     from co_tui.ui.transcript.matches import Search
 
@@ -100,7 +100,7 @@ class Transcript(TranscriptView, can_focus=True):
         self.context_marks.apply(blocks, self.blocks)
         super().prepend(self.context_marks.with_boundaries(blocks, self.blocks))
 
-    def show_state(self, state: SessionState) -> None:
+    def show_state(self, state: "SessionState") -> None:
         """Show which messages are pinned, and set apart what the model no longer sees."""
         self.context_marks.follow(self, state)
         if self._pins.are(state.pins) and (changed := self._pins.apply(self.blocks)):
@@ -108,7 +108,7 @@ class Transcript(TranscriptView, can_focus=True):
             self._settle()
             self.refresh_bindings()
 
-    def release(self, state: SessionState) -> None:
+    def release(self, state: "SessionState") -> None:
         """Hold long texts as the state does, which packs what left the history; costs what was added since."""
         from co_tui.session.state.released import PackedMessage
 
