@@ -162,8 +162,8 @@ class ChatScreen(ChatRequests):
 
     def show_empty(self) -> None:
         """Show an empty chat, for which no state of a session is needed."""
-        self._welcome = Block("welcome", self._welcome_text())
-        self.transcript.append(self._welcome)
+        self._welcome = Block("welcome", self._welcome_text(), tight=True)
+        self.transcript.show([self._welcome])
         self._show_status()
 
     def show_session(self, builder: "BlockBuilder", state: "SessionState") -> None:
@@ -173,9 +173,7 @@ class ChatScreen(ChatRequests):
             self._finding = None
             self.prompt.focus()
         self.feed.show(builder)
-        self._welcome = None
-        if not builder.blocks:
-            self.show_empty()
+        self._welcome = None if builder.blocks else self.feed.note(self._welcome_text(), "welcome")
         if self._late is not None:
             self._late.show_session(state)
             self.status.show_compacting(False)
