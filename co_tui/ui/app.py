@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual import events
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.theme import Theme
@@ -31,7 +32,6 @@ from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import LONG_TURN_S, alert_sequence
 from co_tui.ui.terminal.terminal_facts import KnownTerminals, clamped_resize, is_job
 from co_tui.ui.textual_internals import (
-    AppInternals,
     bindings_of,
     driver_of,
     forward_event,
@@ -59,7 +59,7 @@ MOST_IN_FIELD_CHARS = 2_000
 """Longest paste into a one-line field."""
 
 
-class CoTui(AppInternals, CommandMenus):
+class CoTui(CommandMenus, App[None]):
     """The full-screen app."""
 
     TITLE = "co-tui"

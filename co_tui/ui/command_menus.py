@@ -4,8 +4,6 @@ import asyncio
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from textual.app import App
-
 from co_tui.events.wording import MODE_SENTENCES
 from co_tui.session.launch import Launch
 from co_tui.session.slash import typed_command
@@ -14,6 +12,7 @@ from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.keys.command_table import active_keys, screen_keys
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
+from co_tui.ui.textual_internals import AppInternals
 from co_tui.ui.theme_choice import Appearance
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from co_tui.ui.help.palette import FurtherEntry
 
 
-class CommandMenus(App[None]):
+class CommandMenus(AppInternals):
     """Opens these screens, and runs what is chosen there."""
 
     chat: ChatScreen

@@ -8,6 +8,7 @@ from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
@@ -28,7 +29,7 @@ MessageAction: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links"
 _HINTS = "↑↓ go · Shift selects · Esc back"
 
 
-class Transcript(TranscriptView, can_focus=True):
+class Transcript(TranscriptView, ScrollView, can_focus=True):
     """While it has the focus one block is marked, and keys act on it."""
 
     FOCUS_ON_CLICK = False
