@@ -6,9 +6,11 @@ Everything logged passes through here, so that no value can prevent a session fr
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from co_tui.late_pattern import late_pattern
+
+Json: TypeAlias = Mapping[str, Any]
 
 DEEPEST: Final = 64
 """Nesting levels; deeper data is dropped. Python's JSON reader fails at about a thousand."""

@@ -6,8 +6,7 @@ The first paint, the session list and the search index need texts and roles befo
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar
 
-from co_tui.events.facts.base import Json
-from co_tui.events.storable import dump
+from co_tui.events.storable import Json, dump
 from co_tui.inert import one_line
 
 T = TypeVar("T")

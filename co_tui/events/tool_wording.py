@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from textwrap import indent
 from typing import Any, Final, Literal, TypeAlias
 
-from co_tui.events.facts.base import Json
 from co_tui.events.file_diff import read_diff
 from co_tui.events.refusals import HOOK_REFUSED, read_refusal
+from co_tui.events.storable import Json
 from co_tui.events.tool_calls import GIST_CHARS, call_line, gist_of_call, objects_in, tool_label
 from co_tui.inert import inert, one_line
 from co_tui.late_pattern import late_pattern

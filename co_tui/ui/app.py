@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.text import Text
 from textual import events
+from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.theme import Theme
@@ -19,7 +20,6 @@ from co_tui.inert import inert, one_line
 from co_tui.key_names import key_name
 from co_tui.session.file_references import NamedFile
 from co_tui.session.launch import Launch
-from co_tui.session.state.session_state import SessionState
 from co_tui.settings import DEBUG_VARIABLE
 from co_tui.ui.background import guarded_callback, run_in_background, run_thread
 from co_tui.ui.chat.chat_requests import MAX_EDITED_CHARS
@@ -32,7 +32,6 @@ from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import LONG_TURN_S, alert_sequence
 from co_tui.ui.terminal.terminal_facts import KnownTerminals, clamped_resize, is_job
 from co_tui.ui.textual_internals import (
-    AppInternals,
     bindings_of,
     driver_of,
     forward_event,
@@ -43,7 +42,6 @@ from co_tui.ui.textual_internals import (
 )
 from co_tui.ui.theme_choice import Appearance, renderer_for, style_sheets
 from co_tui.ui.themes.themes import hold_cursor, own_variables
-from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.widgets.safe_text_area import with_newlines
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ MOST_IN_FIELD_CHARS = 2_000
 """Longest paste into a one-line field."""
 
 
-class CoTui(AppInternals, CommandMenus):
+class CoTui(CommandMenus, App[None]):
     """The full-screen app."""
 
     TITLE = "co-tui"
@@ -201,7 +199,7 @@ class CoTui(AppInternals, CommandMenus):
         if self.launch.session_id or not self.launch.store.prompt_drafts.is_empty or self.is_web:
             self.controller.show_stored(self.launch.session_id, under_own_policy=True)
         else:
-            self.chat.show_session(BlockBuilder(self.chat.shortcut_for), SessionState())
+            self.chat.show_empty()
 
     async def _painted(self) -> None:
         self._update_look()

@@ -4,9 +4,6 @@ import asyncio
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from textual.app import App
-
-from co_tui.events import Event
 from co_tui.events.wording import MODE_SENTENCES
 from co_tui.session.launch import Launch
 from co_tui.session.slash import typed_command
@@ -15,17 +12,19 @@ from co_tui.ui.background import guarded_callback, run_in_background
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.keys.command_table import active_keys, screen_keys
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
+from co_tui.ui.textual_internals import AppInternals
 from co_tui.ui.theme_choice import Appearance
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
+    from co_tui.events import Event
     from co_tui.ui.commands.host import CommandHost
     from co_tui.ui.control.controller import SessionController
     from co_tui.ui.help.palette import FurtherEntry
 
 
-class CommandMenus(App[None]):
+class CommandMenus(AppInternals):
     """Opens these screens, and runs what is chosen there."""
 
     chat: ChatScreen
@@ -66,7 +65,7 @@ class CommandMenus(App[None]):
 
         return await use_configured(self._commands)
 
-    def open_entry(self, event: Event) -> None:
+    def open_entry(self, event: "Event") -> None:
         from co_tui.ui.commands.conversation_commands import open_entry
 
         self._commands.start("timeline", partial(open_entry, self._commands, event))

@@ -322,17 +322,31 @@ class LeanCompositor(Compositor):
 
     def _get_renders(self, crop: Region | None = None) -> "Iterator[tuple[Region, Region, list[Strip]]]":
         screen = self.size.region
-        parts = [part.intersection(screen) for part in self.parts] or [crop or screen]
-        drawn: list[Region] = []
+        uncovered = [part.intersection(screen) for part in self.parts] or [crop or screen]
         for widget, (region, clip) in self.visible_widgets.items():  # the foremost first
             seen = region.intersection(clip)
-            for part in parts:
-                needed = seen.intersection(part)
-                if needed and not any(front.contains_region(needed) for front in drawn):
-                    rows = Region(0, needed.y, screen.width, needed.height)
-                    shown = seen.intersection(rows).translate((-region.x, -region.y))
-                    yield region, clip.intersection(rows), widget.render_lines(shown)
-            drawn.append(seen)
+            needed = [part for each in uncovered if (part := seen.intersection(each))]
+            for rows in dict.fromkeys(Region(0, each.y, screen.width, each.height) for each in needed):
+                shown = seen.intersection(rows).translate((-region.x, -region.y))
+                yield region, clip.intersection(rows), widget.render_lines(shown)
+            if needed:
+                uncovered = [rest for each in uncovered for rest in _around(seen, each)]
+
+
+def _around(covered: Region, region: Region) -> list[Region]:
+    """What is left of a region, some of which is covered: above it, below it, and at its sides."""
+    x, y, right, bottom = region.corners
+    covered = covered.intersection(region)
+    if not covered:
+        return [region]
+    left_x, top_y, right_x, bottom_y = covered.corners
+    rest = (
+        Region.from_corners(x, y, right, top_y),
+        Region.from_corners(x, bottom_y, right, bottom),
+        Region.from_corners(x, top_y, left_x, bottom_y),
+        Region.from_corners(right_x, top_y, right, bottom_y),
+    )
+    return [each for each in rest if each]
 
 
 def use_lean_compositor(screen: "AnyScreen") -> None:

@@ -1,6 +1,7 @@
 """The app: launch, opening long sessions, keys while text streams, tokens on the screen."""
 
 import asyncio
+import random
 import sys
 import tempfile
 import time
@@ -55,10 +56,12 @@ def _launching(folder: Path, homes: dict[int, Path]) -> list[tuple[str, str]]:
     def measured(command: list[str], home: Path, answers: bool) -> Launched:
         return launch_to_echo(command, {"CO_TUI_HOME": str(home)}, home.parent, answers=answers)
 
-    # One after the other in turns: whatever else the machine does meanwhile, it does to all of them.
+    # In turns: whatever else the machine does meanwhile, it does to all of them. In any order: a start is faster after
+    # another of the same program, whose files are in the processor's caches.
     taken: dict[str, list[Launched]] = {name: [] for name in ("bare", *cases)}
+    every = [("bare", bare_case), *cases.items()]
     for _ in range(LAUNCHES):
-        for name, case in (("bare", bare_case), *cases.items()):
+        for name, case in random.sample(every, len(every)):
             taken[name].append(measured(*case))
     base = taken.pop("bare")
     return [

@@ -46,6 +46,9 @@ def launch_to_echo(
         os.chdir(cwd)
         os.execvpe(command[0], list(command), {**os.environ, **environ, "TERM": "xterm-256color"})
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+    attributes = termios.tcgetattr(terminal)
+    attributes[3] &= ~termios.ECHO  # the key counts once the program shows it, not its terminal
+    termios.tcsetattr(terminal, termios.TCSANOW, attributes)
     seen, sent, taken_ms = b"", False, 0.0
     try:
         while time.perf_counter() - start < timeout_s:

@@ -8,11 +8,11 @@ and adds an upgrade to the class, so that older logs still replay.
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, TypeAlias
 
+from co_tui.events.storable import Json as Json
 from co_tui.events.symbols import EntryStyle
 from co_tui.events.wording import ExportEntry, long, short
 from co_tui.record import Record
 
-Json: TypeAlias = Mapping[str, Any]
 NOTHING: Final[Json] = {}
 
 Ref: TypeAlias = tuple[int, int]

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from co_tui.session.state.session_state import SessionState
+if TYPE_CHECKING:
+    from co_tui.session.state.session_state import SessionState
 
 DOES_NOT_FIT: Final = "does not fit"
 NEVER_SENT: Final = "never sent"
@@ -47,7 +48,7 @@ class OutOfContext(NamedTuple):
 NOTHING_REMOVED: Final = OutOfContext()
 
 
-def is_same_context(one: SessionState, other: SessionState) -> bool:
+def is_same_context(one: "SessionState", other: "SessionState") -> bool:
     """Whether the same messages are out of context in two states; messages added since do not matter."""
     return (
         one.history.lineage is other.history.lineage

@@ -15,18 +15,18 @@ from textual.screen import Screen
 from co_tui.actions import SlashCommand
 from co_tui.inert import inert
 from co_tui.session.slash import typed_command
-from co_tui.session.state.session_state import SessionState, seq_of
-from co_tui.ui.chat.transcript_feed import Feed
 from co_tui.ui.dialogs.safe_screen import SafeScreen
 from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.prompt_area import PLACEHOLDER, SHORT_PLACEHOLDER, Prompt
 from co_tui.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
+    from co_tui.session.state.session_state import SessionState
     from co_tui.ui.chat.chat_host import ChatHost
     from co_tui.ui.chat.deferred_widgets import DeferredWidgets
     from co_tui.ui.chat.find_in_chat import ChatSearch
     from co_tui.ui.chat.message_actions import MessageActions
+    from co_tui.ui.chat.transcript_feed import Feed
     from co_tui.ui.compaction.compact_offer import CompactOffer
     from co_tui.ui.timeline.timeline_widget import Timeline
     from co_tui.ui.widgets.find_bar import FindBar
@@ -73,7 +73,6 @@ class ChatRequests(SafeScreen, Screen[None]):
 
     transcript = query_one(Transcript)
     prompt = query_one(Prompt)
-    feed: Feed
     shortcut_for: command_table.ShortcutFor
     """Names keys as the user has bound them."""
 
@@ -84,7 +83,22 @@ class ChatRequests(SafeScreen, Screen[None]):
         self._has_slash = False
         """Whether the prompt began as a command does; keys that come fast arrive as one edit."""
         self._finding: ChatSearch | None = None
-        self._state = SessionState()
+        self._shown: SessionState | None = None
+
+    @property
+    def _state(self) -> "SessionState":
+        """Of the session shown. An empty chat is painted without one."""
+        if self._shown is None:
+            from co_tui.session.state.session_state import SessionState
+
+            self._shown = SessionState()
+        return self._shown
+
+    @cached_property
+    def feed(self) -> "Feed":
+        from co_tui.ui.chat.transcript_feed import Feed
+
+        return Feed(self.transcript, self.shortcut_for)
 
     @cached_property
     def _messages(self) -> "MessageActions":
@@ -278,6 +292,8 @@ class ChatRequests(SafeScreen, Screen[None]):
 
     def _open_entry(self, seq: int) -> None:
         """Open the timeline entry of an event, if it is known by now."""
+        from co_tui.session.state.session_state import seq_of
+
         timeline = self._state.timeline
         place = bisect_left(timeline, seq, key=seq_of)
         if place < len(timeline) and timeline[place].seq == seq:

@@ -11,13 +11,10 @@ from textual.geometry import Size
 
 from co_tui import settings
 from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
-from co_tui.events import Event, SessionError, UsageInfo
-from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.model_names import answering_name
 from co_tui.events.wording import MODE_SENTENCES
-from co_tui.inert import one_line
+from co_tui.inert import inert, one_line
 from co_tui.session.launch import Launch
-from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui.chat.chat_requests import (
     FEWEST_COLUMNS,
@@ -31,7 +28,6 @@ from co_tui.ui.chat.chat_requests import (
 )
 from co_tui.ui.chat.open_questions import Questions
 from co_tui.ui.chat.title_line import TitleFacts, TitleLine, folder_name
-from co_tui.ui.chat.transcript_feed import HELD, STARTING, Feed, WaitingShown
 from co_tui.ui.chat.welcome import welcome
 from co_tui.ui.keys import command_table
 from co_tui.ui.keys.command_table import active_keys, rebind
@@ -41,14 +37,17 @@ from co_tui.ui.prompt.prompt_status import PromptStatus
 from co_tui.ui.terminal.attention import LIMIT_ALERTS, LONG_TURN_S
 from co_tui.ui.textual_internals import use_lean_compositor
 from co_tui.ui.transcript.block import Block
-from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.transcript import Transcript
 
 if TYPE_CHECKING:
+    from co_tui.events import Event
+    from co_tui.session.state.session_state import SessionState
     from co_tui.ui.approvals.question_bar import QuestionPanel
     from co_tui.ui.chat.chat_host import ChatHost
     from co_tui.ui.chat.deferred_widgets import DeferredWidgets
+    from co_tui.ui.chat.transcript_feed import WaitingShown
     from co_tui.ui.keys.command_table import ActiveKey
+    from co_tui.ui.transcript.blocks import BlockBuilder
 
 
 _FORMATS: Final = {"markdown": "to read", "html": "one page to share", "jsonl": "to import again"}
@@ -118,7 +117,6 @@ class ChatScreen(ChatRequests):
 
     async def on_mount(self) -> None:
         self.transcript.border_title = "Chat"
-        self.feed = Feed(self.transcript, self.shortcut_for)
         self.prompt.workplace, self.prompt.environ = self._launch.workplace, self._launch.environ
         self.prompt.servers = tuple(self._launch.settings.mcp_servers)
         self.prompt.offer.values_of = lambda name: command_values(name, self._launch)
@@ -162,7 +160,13 @@ class ChatScreen(ChatRequests):
 
     # Showing the session
 
-    def show_session(self, builder: BlockBuilder, state: SessionState) -> None:
+    def show_empty(self) -> None:
+        """Show an empty chat, for which no state of a session is needed."""
+        self._welcome = Block("welcome", self._welcome_text(), tight=True)
+        self.transcript.show([self._welcome])
+        self._show_status()
+
+    def show_session(self, builder: "BlockBuilder", state: "SessionState") -> None:
         """Show a stored session, or an empty chat."""
         if self._finding is not None:
             self._finding.close()
@@ -176,9 +180,9 @@ class ChatScreen(ChatRequests):
         self.show_state(state)
 
     def _welcome_text(self) -> str:
-        return welcome(self._launch.cwd, is_embedded=self._model == EMBEDDED)
+        return inert(welcome(self._launch.cwd, is_embedded=self._model == EMBEDDED))
 
-    def show_replayed(self, state: SessionState) -> None:
+    def show_replayed(self, state: "SessionState") -> None:
         """The same session after its full replay."""
         if self._late is not None:
             self._late.timeline.show(state.timeline, state.transcript)
@@ -187,9 +191,11 @@ class ChatScreen(ChatRequests):
     def show_older(self, blocks: list[Block]) -> None:
         self.transcript.prepend(blocks)
 
-    def apply_event(self, event: Event, state: SessionState) -> None:
+    def apply_event(self, event: "Event", state: "SessionState") -> None:
         """Show one event of the running session."""
-        self._state = state
+        from co_tui.events import SessionError, UsageInfo
+
+        self._shown = state
         if self._welcome is not None and event.type == "message":
             self.feed.drop(self._welcome)
             self._welcome = None
@@ -202,7 +208,7 @@ class ChatScreen(ChatRequests):
         if event.seq is not None and (not isinstance(event.fact, UsageInfo) or event.fact is state.usage):
             self.show_state(state)
 
-    def _apply_to_late(self, late: "DeferredWidgets", event: Event, state: SessionState) -> None:
+    def _apply_to_late(self, late: "DeferredWidgets", event: "Event", state: "SessionState") -> None:
         was_compacting = late.compacting.display
         late.apply_event(event, state)
         if late.compacting.display != was_compacting:
@@ -237,34 +243,35 @@ class ChatScreen(ChatRequests):
     def shortcut_for(self, name: str) -> str:
         return command_table.shortcut_for(name, self._launch.settings.keys)
 
-    def show_state(self, state: SessionState) -> None:
-        self._state = state
+    def show_state(self, state: "SessionState") -> None:
+        self._shown = state
         self.transcript.show_state(state)
-        self.status.show_mode(self._host.mode)
-        self.status.provider = one_line(answering_name(self._model), PROVIDER_CHARS)
         if self._late is not None:
             self._late.show_state(state, self._launch.settings, self.transcript.context_marks.compactions)
+        self._show_status()
+
+    def _show_status(self) -> None:
+        """Show the mode, the provider and the title line."""
+        self.status.show_mode(self._host.mode)
+        self.status.provider = one_line(answering_name(self._model), PROVIDER_CHARS)
         self._show_title()
 
     @property
     def _model(self) -> str:
-        return self._state.model or self._launch.choice.model
+        chosen = self._shown.model if self._shown is not None else ""
+        return chosen or self._launch.choice.model
 
     def _show_title(self) -> None:
-        state = self._state
-        policy = state.policy or self._launch.settings.policy
         wanted = self._launch.settings.reasoning_effort
         effort = wanted if wanted and self._host.controller.supports_effort(self._model) else ""
         sandboxed = self._launch.settings.command_sandbox != SANDBOX_OFF
         where = self._launch.workplace.host_text
         facts = TitleFacts(
-            session=state.title,
             model=self._model,
-            policy=policy,
-            branch=state.branch or self.branch,
+            policy=self._launch.settings.policy,
+            branch=self.branch,
             effort=effort,
             sandboxed=sandboxed,
-            questions=len(state.pending),
             private=self._launch.private,
             missing=self._embedded_is_missing,
             other_model=self.shortcut_for("model"),
@@ -272,8 +279,15 @@ class ChatScreen(ChatRequests):
             unpushed=self._unpushed,
             folder="" if where else folder_name(self._launch.cwd),
             added=tuple(map(folder_name, self._launch.workplace.folders.named)),
-            speaker=state.speaker,
         )
+        if (state := self._shown) is not None:
+            facts = facts._replace(
+                session=state.title,
+                policy=state.policy or facts.policy,
+                branch=state.branch or facts.branch,
+                questions=len(state.pending),
+                speaker=state.speaker,
+            )
         self.query_one(TitleLine).show(facts)
 
     def show_embedded_missing(self, missing: bool) -> None:
@@ -300,8 +314,10 @@ class ChatScreen(ChatRequests):
     def show_stopping(self) -> None:
         self.status.show_stopping()
 
-    def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
+    def show_waiting(self, prompts: "Sequence[WaitingShown]") -> None:
         """Show the prompts that are not part of the conversation yet."""
+        from co_tui.ui.chat.transcript_feed import HELD, STARTING
+
         self.feed.show_waiting(prompts)
         self._can_withdraw = any(prompt.status == STARTING for prompt in prompts)
         waiting = [prompt for prompt in prompts if prompt.status]
@@ -422,6 +438,8 @@ def _found(name: str, launch: Launch) -> Iterator[ArgumentValue]:
         case "model":
             yield from _models(launch)
         case "agent":
+            from co_tui.events.facts.agents import MAIN_AGENT
+
             yield ArgumentValue(MAIN_AGENT, "the session's own agent")
             found = settings.agents_in_force(launch.paths, launch.cwd, launch.settings).agents
             yield from (ArgumentValue(each.name, each.description) for each in found if each.name != MAIN_AGENT)

@@ -53,6 +53,7 @@ class Feed:
     def __init__(self, transcript: Transcript, shortcut_for: ShortcutFor) -> None:
         self._transcript = transcript
         self._builder = BlockBuilder(shortcut_for)
+        self._builder.blocks.extend(transcript.blocks)  # an empty chat is shown before it has a feed
         self._streaming: dict[int, Block] = {}
         self._waiting: list[Block] = []
         """Prompts that are not part of the conversation yet; they stay at the bottom."""

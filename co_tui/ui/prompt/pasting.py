@@ -19,7 +19,8 @@ from co_tui.session.file_references import MOST_FILES, SNIFFED_BYTES, NamedFile,
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
 from co_tui.session.workplace.workplace import Workplace
 from co_tui.ui.background import run_in_background
-from co_tui.ui.widgets.safe_text_area import SafeTextArea, with_newlines
+from co_tui.ui.textual_internals import TextAreaInternals
+from co_tui.ui.widgets.safe_text_area import with_newlines
 
 if TYPE_CHECKING:
     from co_tui.ui.terminal.clipboard_image import ClipboardHelper
@@ -44,7 +45,7 @@ READING = "Reading the clipboard"
 _MAYBE_DROPPED = ("/", "~", "'", '"', "file://")
 
 
-class PastingArea(SafeTextArea):
+class PastingArea(TextAreaInternals):
     """Accepts pastes, dropped image files, and images from the clipboard."""
 
     class PastedOpened(Message):

@@ -21,6 +21,7 @@ from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.completion import Choice, CompletionOffer, inserted
 from co_tui.ui.prompt.pasting import PastedTexts, PastingArea
 from co_tui.ui.textual_internals import bindings_of
+from co_tui.ui.widgets.safe_text_area import SafeTextArea
 
 MAX_GRAPHEME_CHARS = 64
 """Characters examined on one side of the cursor; no grapheme is longer."""
@@ -39,7 +40,7 @@ def is_own_command(text: str) -> bool:
     return text.startswith(OWN_COMMAND_PREFIX) and bool(text[1:].strip())
 
 
-class Prompt(PastingArea):
+class Prompt(PastingArea, SafeTextArea):
     """A text area that sends. Keys are handled synchronously, so that none overtakes another."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from textual.content import Content
 from textual.timer import Timer
 
-from co_tui.events import Fact
 from co_tui.ui.approvals.modes import mode_label
 from co_tui.ui.formatting import KEY_STYLE
 from co_tui.ui.keys.command_table import ShortcutFor
@@ -16,6 +15,7 @@ from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.themes.themes import has_reduced_motion
 
 if TYPE_CHECKING:
+    from co_tui.events import Fact
     from co_tui.ui.prompt.activity import Activity
 
 BORDER, BORDER_CELLS = "─", 6
@@ -91,7 +91,7 @@ class PromptStatus:
             self._timer = None
         self._draw()
 
-    def apply(self, fact: Fact) -> None:
+    def apply(self, fact: "Fact") -> None:
         self._activity.apply(fact, time.monotonic())
 
     def show_stopping(self) -> None:

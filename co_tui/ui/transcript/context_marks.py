@@ -1,7 +1,7 @@
 """Sets apart what the model no longer sees: which blocks, and the line below the last of them."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from co_tui.events.symbols import COMPACTED_SYMBOL
 from co_tui.session.state.removals import (
@@ -12,9 +12,11 @@ from co_tui.session.state.removals import (
     RemovedGroup,
     is_same_context,
 )
-from co_tui.session.state.session_state import SessionState
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.transcript_view import TranscriptView
+
+if TYPE_CHECKING:
+    from co_tui.session.state.session_state import SessionState
 
 BETWEEN_ITEMS = " · "
 _SYMBOLS = {"summarised": COMPACTED_SYMBOL, "cleared": "⌫", "rewound": "↶"}
@@ -32,7 +34,8 @@ class ContextMarks:
     """What is out of the context of the session shown."""
 
     def __init__(self) -> None:
-        self._state, self._out = SessionState(), NOTHING_REMOVED
+        self._state: SessionState | None = None
+        self._out = NOTHING_REMOVED
         self._lines: dict[int, Block] = {}
         """The boundary lines by the event that removed the messages above."""
 
@@ -78,9 +81,11 @@ class ContextMarks:
         """How many compactions are in force."""
         return self._out.compactions
 
-    def follow(self, view: TranscriptView, state: SessionState) -> None:
+    def follow(self, view: TranscriptView, state: "SessionState") -> None:
         """Show what is out of the context now; costs nothing unless the history was rewritten."""
-        if not is_same_context(state, self._state):
+        from co_tui.session.state.session_state import SessionState  # an empty chat is painted without it
+
+        if not is_same_context(state, self._state or SessionState()):
             from co_tui.session.state.out_of_context import out_of_context
 
             self._state = state

@@ -1,10 +1,13 @@
 """Blocks singled out: marked by the user, pinned, or belonging to an event. Independent of the screen."""
 
 from collections.abc import Callable, Iterable, Sequence, Set
+from typing import TYPE_CHECKING
 
-from co_tui.events import Ref
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.layout import TranscriptLayout
+
+if TYPE_CHECKING:
+    from co_tui.events import Ref
 
 
 class Mark:
@@ -105,7 +108,7 @@ class Pins:
         self._refs: Set[Ref] = frozenset()
         self._seqs: Set[int] = frozenset()
 
-    def are(self, refs: Set[Ref]) -> bool:
+    def are(self, refs: "Set[Ref]") -> bool:
         """Replace the pins; False when they are the same."""
         if refs == self._refs:
             return False

@@ -8,10 +8,10 @@ from rich.segment import Segment
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.message import Message
+from textual.scroll_view import ScrollView
 from textual.selection import Selection
 from textual.strip import Strip
 
-from co_tui.session.state.session_state import SessionState
 from co_tui.ui.background import run_in_background
 from co_tui.ui.keys import command_table
 from co_tui.ui.transcript.block import Block
@@ -21,6 +21,7 @@ from co_tui.ui.transcript.marked_blocks import CodeBlocks, Mark, Pins, copied_te
 from co_tui.ui.transcript.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
+    from co_tui.session.state.session_state import SessionState
     from co_tui.ui.transcript.image_loader import ImageLoader
     from co_tui.ui.transcript.matches import Search
 
@@ -28,7 +29,7 @@ MessageAction: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links"
 _HINTS = "↑↓ go · Shift selects · Esc back"
 
 
-class Transcript(TranscriptView, can_focus=True):
+class Transcript(TranscriptView, ScrollView, can_focus=True):
     """While it has the focus one block is marked, and keys act on it."""
 
     FOCUS_ON_CLICK = False
@@ -100,7 +101,7 @@ class Transcript(TranscriptView, can_focus=True):
         self.context_marks.apply(blocks, self.blocks)
         super().prepend(self.context_marks.with_boundaries(blocks, self.blocks))
 
-    def show_state(self, state: SessionState) -> None:
+    def show_state(self, state: "SessionState") -> None:
         """Show which messages are pinned, and set apart what the model no longer sees."""
         self.context_marks.follow(self, state)
         if self._pins.are(state.pins) and (changed := self._pins.apply(self.blocks)):
@@ -108,7 +109,7 @@ class Transcript(TranscriptView, can_focus=True):
             self._settle()
             self.refresh_bindings()
 
-    def release(self, state: SessionState) -> None:
+    def release(self, state: "SessionState") -> None:
         """Hold long texts as the state does, which packs what left the history; costs what was added since."""
         from co_tui.session.state.released import PackedMessage
 

@@ -30,7 +30,7 @@ LINES_ABOVE = 2
 """Lines shown above a block that is scrolled to."""
 
 
-class TranscriptView(ScrollViewInternals, ScrollView):
+class TranscriptView(ScrollViewInternals):
     """Shows blocks. The top line of the viewport (or the end, while following) stays in place
     when estimated heights become real, when the width changes, and while text streams in below."""
 
@@ -195,7 +195,7 @@ class TranscriptView(ScrollViewInternals, ScrollView):
         """Update the scroll bar alone: setting `virtual_size` would lay out and draw the whole screen."""
         size = Size(self._width, rows)
         self._bar_is_old = self._bar_is_old or size != self.virtual_size
-        self.set_reactive(TranscriptView.virtual_size, size)
+        self.set_reactive(ScrollView.virtual_size, size)
         if self._bar_is_old and not self.pace.holds_bar:
             self._bar_is_old = False
             self.pace.bar_drawn()

@@ -7,7 +7,6 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from co_tui.events import Surroundings
 from co_tui.folders import Folders
 from co_tui.inert import one_line
 from co_tui.paths import home_text, is_inside, path_text
@@ -15,6 +14,7 @@ from co_tui.session.checkout import repository_of
 from co_tui.session.workplace.workplace import Workplace
 
 if TYPE_CHECKING:
+    from co_tui.events import Surroundings
     from co_tui.session.file_references import NamedFile, NamedFiles
     from co_tui.session.workplace.branch_changes import BranchChanges
     from co_tui.session.workplace.session_workplace import SessionParts, SessionWorkplace
@@ -69,7 +69,7 @@ class LocalWorkplace(Workplace):
         address = recorded_address(recorded)
         return resume_hint(address, session_id) if address is not None else ""
 
-    async def surroundings(self, environ: Mapping[str, str], *, with_state: bool = False) -> Surroundings:
+    async def surroundings(self, environ: Mapping[str, str], *, with_state: bool = False) -> "Surroundings":
         import asyncio  # what only lists sessions needs none of it
 
         now = await asyncio.to_thread(self._surroundings, environ)
@@ -80,8 +80,10 @@ class LocalWorkplace(Workplace):
             return now.but(state=state_text(changed))
         return now
 
-    def _surroundings(self, environ: Mapping[str, str]) -> Surroundings:
+    def _surroundings(self, environ: Mapping[str, str]) -> "Surroundings":
         import platform
+
+        from co_tui.events import Surroundings  # the first paint needs no facts
 
         return Surroundings(
             date=today(),
