@@ -1,5 +1,6 @@
 """What is installed: the version, the metadata, and in a long run the wheel and the source distribution themselves."""
 
+import ast
 import os
 import pty
 import re
@@ -8,6 +9,7 @@ import sys
 import tarfile
 import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -31,6 +33,16 @@ def test_the_metadata_says_what_it_is() -> None:
     assert PROJECT["license"] == "MIT" and (ROOT / PROJECT["license-files"][0]).exists()
     assert PROJECT["description"] in (ROOT / PROJECT["readme"]).read_text(encoding="utf-8")
     assert len(PROJECT["keywords"]) > 5 and "Typing :: Typed" in PROJECT["classifiers"]
+
+
+def test_every_dependency_is_imported() -> None:
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in Path(co_tui.__file__).parent.rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    packages = packages_distributions()
+    used = {package.lower() for name in names for package in packages.get(name.partition(".")[0], ())}
+    assert {re.split(r"[\[~>]", each)[0] for each in PROJECT["dependencies"]} <= used
 
 
 def uv(*arguments: str | Path) -> None:
