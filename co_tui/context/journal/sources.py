@@ -42,7 +42,7 @@ IN_TEXT: Final = 1_000
 LATEST_CALLS: Final = 12
 FINDING: Final = -1
 """In the place of a part of a message: what the message concluded."""
-PROMPT_CHARS: Final = 80
+PROMPT_CHARS: Final = 50
 """How much of a prompt marks its place; the user's words are quoted elsewhere."""
 
 
