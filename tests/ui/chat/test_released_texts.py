@@ -46,6 +46,7 @@ async def test_results_that_left_the_context_are_packed_and_read_as_before(home:
         session.history.release_memory()
         await until(pilot, lambda: _calls(app)[0].is_packed)
 
+        assert app.controller.state is session.state
         assert len(_calls(app)[0].result) > PACKED_CHARS
         assert not _calls(app)[-1].is_packed, "the model still sees it"
         said = [block for block in transcript.blocks if block.kind == "reply" and len(block.text) > PACKED_CHARS]
