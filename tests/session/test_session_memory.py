@@ -14,6 +14,7 @@ from co_tui.session.memory_relief import PACKED_AT_ONCE
 from co_tui.session.session import Session
 from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.released import PackedMessage, _Packing
+from co_tui.session.state.removals import is_same_context
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.session.turns.restored_files import restored_note
 from tests.support.environments import ScriptedModel, environment_for, facts, says
@@ -92,8 +93,10 @@ def test_packing_costs_what_left_since_the_last_time(monkeypatch: pytest.MonkeyP
     assert all(isinstance(entry.message, PackedMessage) for entry in kept if entry.ref not in live)
 
 
-def test_one_event_is_one_object_wherever_it_is_held() -> None:
-    state = apply(replay([*map(_said, range(1, 10)), _compacted(10, range(1, 9))]), RELEASED)
+def test_one_event_is_one_object_wherever_it_is_packed() -> None:
+    before = replay([*map(_said, range(1, 10)), _compacted(10, range(1, 9))])
+    state = apply(before, RELEASED)
+    assert is_same_context(state, before), "nothing is marked anew"
     events = {id(event) for event in (*state.timeline, *state.compactions, *(each.event for each in state.rewrites))}
     assert len(events) == 10
 

@@ -8,8 +8,10 @@ from typing import Any, Final
 from co_tui.events import Clear, CompactionComplete, Event, Fact, Json, Message
 from co_tui.session.state.session_state import Entry, SessionState, seq_of
 
-BLOCK_MESSAGES: Final = 32
+BLOCK_MESSAGES: Final = 128
 """Messages that are compressed together, which takes half the room of each alone."""
+_PRESET: Final = 1
+"""Sees repetitions across a megabyte: each summary repeats most of the one before."""
 
 
 class _Block:
@@ -29,9 +31,9 @@ class _Block:
         return PackedMessage(self, len(self._lines) - 1)
 
     def close(self) -> None:
-        import zlib  # deferred: needed only once messages left the history
+        import lzma  # deferred: needed only once messages left the history
 
-        self._packed, self._lines = zlib.compress("\n".join(self._lines).encode(), level=6), []
+        self._packed, self._lines = lzma.compress("\n".join(self._lines).encode(), preset=_PRESET), []
 
     def lines(self) -> list[str]:
         return _decompressed(self._packed) if self._packed else self._lines
@@ -40,9 +42,9 @@ class _Block:
 @lru_cache(maxsize=1)
 def _decompressed(packed: bytes) -> list[str]:
     """Cached: messages are read in order."""
-    import zlib
+    import lzma
 
-    return zlib.decompress(packed).decode().split("\n")
+    return lzma.decompress(packed).decode().split("\n")
 
 
 class PackedMessage(Mapping[str, Any]):

@@ -32,7 +32,9 @@ class ContextMarks:
     """What is out of the context of the session shown."""
 
     def __init__(self) -> None:
-        self._state, self._out = SessionState(), NOTHING_REMOVED
+        self.state = SessionState()
+        """The one followed last."""
+        self._out = NOTHING_REMOVED
         self._lines: dict[int, Block] = {}
         """The boundary lines by the event that removed the messages above."""
 
@@ -80,10 +82,10 @@ class ContextMarks:
 
     def follow(self, view: TranscriptView, state: SessionState) -> None:
         """Show what is out of the context now; costs nothing unless the history was rewritten."""
-        if not is_same_context(state, self._state):
+        before, self.state = self.state, state
+        if not is_same_context(state, before):
             from co_tui.session.state.out_of_context import out_of_context
 
-            self._state = state
             self.use(out_of_context(state))
             self._show_in(view)
 
