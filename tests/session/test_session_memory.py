@@ -1,6 +1,7 @@
 """A long session keeps what left its history small: counted in messages, not in time."""
 
 import gc
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -166,3 +167,10 @@ async def test_a_packed_summary_that_is_back_in_the_context_can_be_edited(home: 
     assert "My own words." in str([dict(entry.message) for entry in session.state.history])
     await session.close()
     environment.store.close()
+
+
+def test_messages_can_be_read_where_python_has_no_lzma(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    state = apply(replay([*map(_said, range(1, 10)), _compacted(10, range(1, 9))]), RELEASED)
+    assert isinstance(state.transcript[0].message, PackedMessage)
+    assert state.transcript[0].message["parts"][0]["content"] == f"{OPENING} 1"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Final
 
@@ -31,9 +32,10 @@ class _Block:
         return PackedMessage(self, len(self._lines) - 1)
 
     def close(self) -> None:
-        import lzma  # deferred: needed only once messages left the history
+        with suppress(ImportError):  # Python may be built without it; then messages stay lines
+            import lzma  # deferred: needed only once messages left the history
 
-        self._packed, self._lines = lzma.compress("\n".join(self._lines).encode(), preset=_PRESET), []
+            self._packed, self._lines = lzma.compress("\n".join(self._lines).encode(), preset=_PRESET), []
 
     def lines(self) -> list[str]:
         return _decompressed(self._packed) if self._packed else self._lines
