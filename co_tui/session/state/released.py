@@ -38,7 +38,7 @@ class _Block:
             self._packed, self._lines = lzma.compress("\n".join(self._lines).encode(), preset=_PRESET), []
 
     def lines(self) -> list[str]:
-        return _decompressed(self._packed) if self._packed else self._lines
+        return self._lines or _decompressed(self._packed)  # in this order: another thread may read while it is closed
 
 
 @lru_cache(maxsize=1)
