@@ -23,17 +23,27 @@ class Listener(AsyncIterator[Event]):
     """The events of a session from subscribing until it is closed."""
 
     def __init__(self) -> None:
-        self._queue: asyncio.Queue[Event | None] = asyncio.Queue()
+        self._queue: asyncio.Queue[tuple[Event, SessionState] | None] = asyncio.Queue()
 
-    def put(self, event: Event | None) -> None:
-        self._queue.put_nowait(event)
+    def put(self, happened: tuple[Event, SessionState] | None) -> None:
+        """An event and the state after it; None once the session is closed."""
+        self._queue.put_nowait(happened)
 
     async def __anext__(self) -> Event:
-        event = await self._queue.get()
-        if event is None:
+        return (await self._next())[0]
+
+    async def with_states(self) -> AsyncIterator[tuple[Event, SessionState]]:
+        """Each event with the session's state after it, which all listeners share."""
+        with contextlib.suppress(StopAsyncIteration):
+            while True:
+                yield await self._next()
+
+    async def _next(self) -> tuple[Event, SessionState]:
+        happened = await self._queue.get()
+        if happened is None:
             self.put(None)
             raise StopAsyncIteration
-        return event
+        return happened
 
 
 class Recorder:
@@ -131,7 +141,7 @@ class Recorder:
         self._notify(Event(session_id=self.session_id, seq=None, timestamp=now(), fact=fact))
 
     def release_memory(self) -> None:
-        """Release what is no longer in the history, here and in every listener's state."""
+        """Release what is no longer in the history; listeners get the state that holds it packed."""
         event = Event(session_id=self.session_id, seq=None, timestamp=now(), fact=MemoryReleased())
         self._publish((event,))
 
@@ -159,4 +169,4 @@ class Recorder:
 
     def _notify(self, event: Event) -> None:
         for listener in self._listeners:
-            listener.put(event)
+            listener.put((event, self.state))

@@ -35,6 +35,7 @@ from co_tui.ui.textual_internals import (
     bindings_of,
     driver_of,
     forward_event,
+    free_strips_at_once,
     is_exiting,
     limit_caches,
     print_after_exit,
@@ -82,6 +83,7 @@ class CoTui(CommandMenus, App[None]):
         self.animation_level = "none"
         use_steady_animator(self)
         limit_caches()
+        free_strips_at_once()
         self._has_theme = True
         self.appearance = Appearance(self, launch.settings, terminal_is_dark=dark)
         self.renderer = renderer_for(self.current_theme, rich=False)

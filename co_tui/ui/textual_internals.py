@@ -11,7 +11,8 @@ import contextlib
 import queue
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
+from functools import lru_cache, wraps
+from inspect import unwrap
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
     from rich.console import RenderableType
     from rich.markdown import Markdown
+    from rich.style import Style
     from textual._compositor import CompositorMap, ReflowResult
     from textual.app import App
     from textual.binding import BindingsMap
@@ -49,6 +51,7 @@ else:
 MOST_BLINKS: Final = 20
 MOST_STYLES: Final = 1_024
 MOST_DRAWN_OPTIONS: Final = 256
+_STRIP_METHODS: Final = ("adjust_cell_length", "crop_extend", "divide")
 CHECKED: Final = {"textual": "8.2.8", "rich": "15.0.0"}
 
 
@@ -143,6 +146,30 @@ def limit_caches() -> None:
     render = Strip.render_ansi.__func__.__wrapped__  # type: ignore[attr-defined]  # cached, then a class method
     limited: Any = lru_cache(MOST_STYLES)(render)
     Strip.render_ansi = classmethod(limited)  # type: ignore[method-assign, assignment]
+
+
+def free_strips_at_once() -> None:
+    """Let no strip keep itself among its results: a line that already fits would wait for the garbage collector, with
+    its seven caches. That was most of the garbage of a long session."""
+    from textual.strip import Strip
+
+    adjust, extend, divide = (unwrap(getattr(Strip, name)) for name in _STRIP_METHODS)
+
+    @wraps(adjust)
+    def adjusted(strip: "Strip", cell_length: int, style: "Style | None" = None) -> "Strip":
+        return strip if cell_length == strip.cell_length else adjust(strip, cell_length, style)
+
+    @wraps(extend)
+    def extended(strip: "Strip", start: int, end: int, style: "Style | None") -> "Strip":
+        return strip if (start, end) == (0, strip.cell_length) else extend(strip, start, end, style)
+
+    @wraps(divide)
+    def divided(strip: "Strip", cuts: Iterable[int]) -> "Sequence[Strip]":
+        cuts = [cut for cut in cuts if cut <= strip.cell_length]
+        return [strip] if cuts == [strip.cell_length] else divide(strip, cuts)
+
+    for name, method in zip(_STRIP_METHODS, (adjusted, extended, divided), strict=True):
+        setattr(Strip, name, method)
 
 
 def limit_drawn_options(options: "OptionList") -> None:

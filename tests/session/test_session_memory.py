@@ -1,6 +1,7 @@
 """A long session keeps what left its history small: counted in messages, not in time."""
 
 import gc
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -8,12 +9,13 @@ import pytest
 from pydantic_ai.messages import UserPromptPart
 
 from co_tui.append_only import AppendOnly
-from co_tui.events import CompactionComplete, Event, FilesRestored, MemoryReleased, Message
+from co_tui.events import Clear, CompactionComplete, DelegationStart, Event, FilesRestored, MemoryReleased, Message
 from co_tui.events.event import payload_of
 from co_tui.session.memory_relief import PACKED_AT_ONCE
 from co_tui.session.session import Session
 from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.released import PackedMessage, _Packing
+from co_tui.session.state.removals import is_same_context
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.session.turns.restored_files import restored_note
 from tests.support.environments import ScriptedModel, environment_for, facts, says
@@ -92,17 +94,42 @@ def test_packing_costs_what_left_since_the_last_time(monkeypatch: pytest.MonkeyP
     assert all(isinstance(entry.message, PackedMessage) for entry in kept if entry.ref not in live)
 
 
-def test_two_states_of_one_session_share_what_they_pack() -> None:
-    events = [*map(_said, range(1, 10)), _compacted(10, range(1, 9))]
-    engine, screen = (apply(replay(events), RELEASED) for _ in range(2))
-    pairs = list(zip(engine.transcript, screen.transcript, strict=True))[:8]
-    assert all(isinstance(one.message, PackedMessage) and one is other for one, other in pairs)
-    for one, other in zip(engine.timeline, screen.timeline, strict=True):
-        assert one is other
-    old = {id(event) for state in (engine, screen) for event in (*state.timeline, *state.compactions)}
-    assert len(old) == len(events), "one object for each event"
-    different = replay([*map(_said, range(11, 20)), _compacted(20, range(11, 19))])
-    assert apply(different, RELEASED).transcript[0].message["parts"][0]["content"] == f"{OPENING} 11"
+def test_one_event_is_one_object_wherever_it_is_packed() -> None:
+    before = replay([*map(_said, range(1, 10)), _compacted(10, range(1, 9))])
+    state = apply(before, RELEASED)
+    assert is_same_context(state, before), "nothing is marked anew"
+    events = {id(event) for event in (*state.timeline, *state.compactions, *(each.event for each in state.rewrites))}
+    assert len(events) == 10
+
+
+async def test_listeners_get_the_state_itself(home: Path) -> None:
+    environment = environment_for(home, ScriptedModel(says("An answer."), window=20_000))
+    session = await Session.start(environment, "scripted")
+    states = session.events().with_states()
+    await session.submit("Hello")
+    session.history.release_memory()
+    while not isinstance((latest := await anext(states))[0].fact, MemoryReleased):
+        pass
+    assert latest[1] is session.state
+    await session.close()
+    assert [state async for _, state in states][-1] is session.state
+    environment.store.close()
+
+
+def test_what_a_delegation_sees_of_the_conversation_is_packed_as_it_is() -> None:
+    parts = [{"part_kind": "thinking", "content": "Hm."}, {"part_kind": "text", "content": "Yes."}]
+    reply = Message(turn=1, message={"kind": "response", "parts": parts})
+    begins = DelegationStart(agent="a", name="reader", task="Read.", call_id="c")
+    facts_so_far = (_said(1).fact, reply, begins, Clear())
+    events = (Event(session_id="s", seq=seq, timestamp="", fact=fact) for seq, fact in enumerate(facts_so_far, 1))
+    state = replay(events)
+    before = [dict(entry.message) for entry in state.delegations["a"].history]
+    state = apply(state, RELEASED)
+    packed = [entry.message for entry in state.delegations["a"].history]
+    assert all(isinstance(message, PackedMessage) for message in packed)
+    assert [dict(message) for message in packed] == before
+    assert [part["part_kind"] for part in packed[1]["parts"]] == ["text"]
+    assert state.transcript[1].message["parts"] == parts
 
 
 def test_the_text_of_a_summary_that_was_replaced_is_packed_and_can_be_read() -> None:
@@ -140,3 +167,10 @@ async def test_a_packed_summary_that_is_back_in_the_context_can_be_edited(home: 
     assert "My own words." in str([dict(entry.message) for entry in session.state.history])
     await session.close()
     environment.store.close()
+
+
+def test_messages_can_be_read_where_python_has_no_lzma(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lzma", None)
+    state = apply(replay([*map(_said, range(1, 10)), _compacted(10, range(1, 9))]), RELEASED)
+    assert isinstance(state.transcript[0].message, PackedMessage)
+    assert state.transcript[0].message["parts"][0]["content"] == f"{OPENING} 1"

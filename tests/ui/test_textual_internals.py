@@ -1,6 +1,7 @@
 """Private names of Textual and Rich, used in one file only: still what they were."""
 
 import ast
+import gc
 import importlib
 import inspect
 import pkgutil
@@ -11,7 +12,9 @@ from importlib.metadata import version
 
 import pytest
 from rich.color import ColorSystem
+from rich.segment import Segment
 from rich.style import Style
+from textual.cache import FIFOCache
 from textual.strip import Strip
 
 import co_tui.ui
@@ -22,6 +25,7 @@ from co_tui.ui.textual_internals import (
     MOST_DRAWN_OPTIONS,
     MOST_STYLES,
     Internal,
+    free_strips_at_once,
     limit_caches,
 )
 from co_tui.ui.widgets.safe_list import SafeList
@@ -56,6 +60,28 @@ def test_what_was_drawn_long_ago_is_not_kept() -> None:
     kept = Strip.render_ansi.__func__.cache_info()  # type: ignore[attr-defined]
     assert kept.currsize == MOST_STYLES
     assert SafeList()._option_render_cache.maxsize == MOST_DRAWN_OPTIONS
+
+
+def test_a_drawn_line_is_freed_without_the_garbage_collector() -> None:
+    for _ in range(2):
+        free_strips_at_once()
+    gc.collect()
+    gc.disable()
+    try:
+        before = _strip_caches()
+        for _ in range(20):
+            strip = Strip([Segment("a line", Style(bold=True))], 6)
+            assert strip.adjust_cell_length(6) is strip.crop_extend(0, 6, None) is strip.divide([6, 9])[0] is strip
+            assert strip.adjust_cell_length(8).text == "a line  " and strip.crop_extend(2, 8, None).text == "line  "
+            assert [each.text for each in strip.divide([1, 6])] == ["a", " line"]
+        del strip
+        assert _strip_caches() == before
+    finally:
+        gc.enable()
+
+
+def _strip_caches() -> int:
+    return sum(type(each) is FIFOCache for each in gc.get_objects())
 
 
 def test_no_class_of_ours_overrides_or_reads_a_private_name_of_its_base() -> None:

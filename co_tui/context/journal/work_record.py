@@ -1,6 +1,7 @@
 """Follow a conversation step by step: what was called, how it ended, what changed, what was concluded."""
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from itertools import takewhile
@@ -116,8 +117,6 @@ class WorkRecord:
         self._calls_tools = False
         self._observed: set[int] = set()
         self._times: Counter[str] = Counter()
-        self._step_at: dict[int, int] = {}
-        """The message number of each reply → its step."""
         self._answered: dict[tuple[int, int], int] = {}
         """Where a result is → the step of its call."""
         self._scripts: dict[str, Script] = {}
@@ -140,8 +139,8 @@ class WorkRecord:
 
     def calls_of(self, number: int) -> tuple[Call, ...]:
         """The calls in a message."""
-        step = self._step_at.get(number)
-        return self.steps[step].calls if step is not None else ()
+        step = bisect_left(self.steps, number, key=lambda each: each.number)
+        return self.steps[step].calls if step < len(self.steps) and self.steps[step].number == number else ()
 
     def answered_by(self, place: tuple[int, int]) -> tuple[int, Call] | None:
         """The call that a part of a message is the result of, and which call of its reply it is."""
@@ -209,7 +208,6 @@ class WorkRecord:
             calls.append(_call((number, at), begun))
         if not self._calls_tools:
             calls = self._calls_in_texts(number, parts, step)
-        self._step_at[number] = len(self.steps)
         text = "\n".join(texts)
         self._take_back(text)
         announced = one_line(announcement(text), ANNOUNCED_CHARS) if number == self._asked_at + 1 else ""

@@ -175,7 +175,7 @@ class CompactionStart(Logged):
 
 
 class MemoryReleased(Announced):
-    """RAM is low: subscribers drop cached messages that are no longer in the history."""
+    """What left the history was packed: subscribers hold it as the state does now."""
 
     TYPE = "session.memory_released"
 

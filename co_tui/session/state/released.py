@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from co_tui.events import Clear, CompactionComplete, Event, Fact, Json, Message, Ref
+from co_tui.events import Clear, CompactionComplete, Event, Fact, Json, Message
 from co_tui.session.state.session_state import Entry, SessionState, seq_of
 
-BLOCK_MESSAGES: Final = 32
+BLOCK_MESSAGES: Final = 128
 """Messages that are compressed together, which takes half the room of each alone."""
-
-_SUMMARY: Final = -1
-"""In place of a message's number in a reference: the summary of that compaction."""
+_PRESET: Final = 1
+"""Sees repetitions across a megabyte: each summary repeats most of the one before."""
 
 
 class _Block:
@@ -32,20 +32,21 @@ class _Block:
         return PackedMessage(self, len(self._lines) - 1)
 
     def close(self) -> None:
-        import zlib  # deferred: needed only once messages left the history
+        with suppress(ImportError):  # Python may be built without it; then messages stay lines
+            import lzma  # deferred: needed only once messages left the history
 
-        self._packed, self._lines = zlib.compress("\n".join(self._lines).encode(), level=6), []
+            self._packed, self._lines = lzma.compress("\n".join(self._lines).encode(), preset=_PRESET), []
 
     def lines(self) -> list[str]:
-        return _decompressed(self._packed) if self._packed else self._lines
+        return self._lines or _decompressed(self._packed)  # in this order: another thread may read while it is closed
 
 
 @lru_cache(maxsize=1)
 def _decompressed(packed: bytes) -> list[str]:
     """Cached: messages are read in order."""
-    import zlib
+    import lzma
 
-    return zlib.decompress(packed).decode().split("\n")
+    return lzma.decompress(packed).decode().split("\n")
 
 
 class PackedMessage(Mapping[str, Any]):
@@ -131,85 +132,67 @@ def _messages_in(event: Event) -> tuple[Json, ...]:
     return ()
 
 
-class _Packed(NamedTuple):
-    """What was packed, and of which session."""
-
-    session_id: str = ""
-    messages: dict[Ref, PackedMessage] = {}
-    entries: dict[Ref, Entry] = {}
-    events: dict[int, Event] = {}
-
-
-_latest = _Packed()
-"""The last time: a screen's state of that session packs the same next, and shares it."""
-
-
 class _Packing:
     """Packs each message once, wherever it occurs, except those in the history."""
 
     def __init__(self, state: SessionState) -> None:
         self._kept = {entry.ref for entry in state.history}
-        self._known = _latest if _latest.session_id == state.session_id else _Packed()
-        self._packed = _Packed(state.session_id, {}, {}, {})
         self._block = _Block()
+        # By identity: what is packed, which is kept alive so that its id stays its own, and the same packed. A
+        # delegation may have another form of a message under the same ref.
+        self._messages: dict[int, tuple[Json, PackedMessage]] = {}
         self._entries: dict[int, tuple[Entry, Entry]] = {}
-        """By identity: each entry, which is kept alive so that its id stays its own, and the packed one."""
+        self._events: dict[int, tuple[Event, Event]] = {}
 
     def entry(self, entry: Entry) -> Entry:
         """The packed entry: one object for all sequences that share the given one."""
         if entry.ref in self._kept or is_packed(entry):
             return entry
         if id(entry) not in self._entries:
-            packed = entry._replace(message=self._message(entry.ref, entry.message))
-            known = self._known.entries.get(entry.ref)
-            packed = self._packed.entries[entry.ref] = known if known is not None and known == packed else packed
-            self._entries[id(entry)] = (entry, packed)
+            self._entries[id(entry)] = entry, entry._replace(message=self._message(entry.message))
         return self._entries[id(entry)][1]
 
     def event(self, event: Event) -> Event:
         """Pack the prompt in the event that starts a turn, and what a compaction or a clearing created."""
-        messages, seq = _messages_in(event), seq_of(event)
-        refs = [(seq, index) for index in range(len(messages))]
+        messages = _messages_in(event)
+        refs = ((seq_of(event), index) for index in range(len(messages)))
         if not messages or is_event_packed(event) or not self._kept.isdisjoint(refs):
             return event
-        if seq not in self._packed.events:
-            packed = event.but(fact=self._fact(event, tuple(map(self._message, refs, messages))))
-            known = self._known.events.get(seq)
-            self._packed.events[seq] = known if known is not None and known == packed else packed
-        return self._packed.events[seq]
+        if id(event) not in self._events:
+            self._events[id(event)] = event, event.but(fact=self._fact(event, tuple(map(self._message, messages))))
+        return self._events[id(event)][1]
 
     def _fact(self, event: Event, packed: tuple[PackedMessage, ...]) -> Fact:
         match event.fact:
             case Message() as fact:
                 return fact.but(message=packed[0])
             case CompactionComplete() as fact:
-                return self._compaction((seq_of(event), _SUMMARY), fact.but(replacement=packed))
+                return self._compaction(fact.but(replacement=packed))
             case Clear() as fact:
                 return fact.but(carried=packed)
         return event.fact
 
-    def _compaction(self, ref: Ref, fact: CompactionComplete) -> CompactionComplete:
+    def _compaction(self, fact: CompactionComplete) -> CompactionComplete:
         if not fact.summary:
             return fact
         packed = object.__new__(_PackedCompaction)
         others = {name: value for name, value in vars(fact).items() if name != "summary"}
-        packed.__dict__.update(others, packed_summary=self._message(ref, {"text": fact.summary}))
+        packed.__dict__.update(others, packed_summary=self._message({"text": fact.summary}))
         return packed
 
     def close(self) -> None:
         """Compress what is left."""
-        global _latest
         self._block.close()
-        _latest = self._packed
 
-    def _message(self, ref: Ref, message: Json) -> PackedMessage:
-        if ref not in self._packed.messages:
-            known = self._known.messages.get(ref)
-            self._packed.messages[ref] = known if known is not None and known == message else self._new(message)
-        return self._packed.messages[ref]
+    def _message(self, message: Json) -> PackedMessage:
+        if isinstance(message, PackedMessage):
+            return message
+        if id(message) not in self._messages:
+            self._messages[id(message)] = message, self._added(message)
+        return self._messages[id(message)][1]
 
-    def _new(self, message: Json) -> PackedMessage:
+    def _added(self, message: Json) -> PackedMessage:
         if len(self._block) == BLOCK_MESSAGES:
             self._block.close()
             self._block = _Block()
-        return self._block.add(opened(message))
+        return self._block.add(message)

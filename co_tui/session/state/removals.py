@@ -52,6 +52,10 @@ def is_same_context(one: "SessionState", other: "SessionState") -> bool:
     """Whether the same messages are out of context in two states; messages added since do not matter."""
     return (
         one.history.lineage is other.history.lineage
-        and one.rewrites is other.rewrites
+        and (one.rewrites is other.rewrites or _seqs(one) == _seqs(other))  # their messages may have been packed since
         and one.held_out is other.held_out
     )
+
+
+def _seqs(state: SessionState) -> list[int]:
+    return [rewrite.seq for rewrite in state.rewrites]

@@ -85,7 +85,7 @@ class DeferredWidgets:
 
     def apply_event(self, event: Event, state: SessionState) -> None:
         """Show one event of the running session; the gauge shows background compaction by itself."""
-        if event.seq is not None and state.timeline and state.timeline[-1] is event:
+        if event.seq is not None and state.timeline and state.timeline[-1].seq == event.seq:
             self.timeline.add(event)
         elif isinstance(event.fact, Message):
             self.timeline.use_mode()

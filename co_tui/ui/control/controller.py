@@ -192,7 +192,7 @@ class SessionController:
         await self.modes.begin(session)
         if is_new:
             self._drafts.save_soon()  # what was typed until now is now this session's draft
-        self.follow(opened.listener)
+        self.follow(opened.listener.with_states())
         if session.state.pending:
             self.sender.ask_pending(session)
 
@@ -205,7 +205,7 @@ class SessionController:
         self.bridge.begin(state)
         self.chat.show_replayed(state)
 
-    def follow(self, events: AsyncIterator[Event]) -> None:
+    def follow(self, events: AsyncIterator[tuple[Event, SessionState]]) -> None:
         follow, lost = partial(self.bridge.follow, events), partial(self.chat.feed.note, NOT_FOLLOWING, "error")
         run_in_background(self._host, "Following the session", follow, group="bridge", latest=True, failed=lost)
 

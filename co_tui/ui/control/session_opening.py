@@ -36,7 +36,7 @@ class SwitchedSession(ShownSession, Protocol):
 
     def show_replayed(self, state: SessionState) -> None: ...
 
-    def follow(self, events: AsyncIterator[Event]) -> None: ...
+    def follow(self, events: AsyncIterator[tuple[Event, SessionState]]) -> None: ...
 
     async def switch_session(self, session_id: str) -> None: ...
 
@@ -167,7 +167,7 @@ class SessionOpening:
             self._read_only_id = shown.session_id
             again = "/fork continues in a copy." if of_another else "Send a prompt to try again."
             self._chat.feed.note(f"Read-only: new messages from the other co-tui appear here. {again}")
-            shown.follow(stored.new_events(lambda: shown.older.stored is stored and shown.session is None))
+            shown.follow(stored.new_events(shown.state, lambda: shown.older.stored is stored and shown.session is None))
 
     async def _open_with_another_model(self, session_id: str, model: str, why: str) -> OpenedSession | None:
         """The session's own model is unusable: offer the default model, if that is another."""

@@ -10,7 +10,7 @@ from co_tui.events import Event, Message, SessionEnd
 from co_tui.events.replaced import NOTHING_REPLACED, without_replaced
 from co_tui.events.stored_messages import prompt_of
 from co_tui.inert import one_line
-from co_tui.session.state.derive import replay
+from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.chat.chat_screen import ChatScreen
@@ -90,13 +90,17 @@ class StoredTranscript:
         with self.store.reading() as reading:
             return replay(reading.events(self._row.id))
 
-    async def new_events(self, keep_reading: Callable[[], bool]) -> AsyncIterator[Event]:
-        """Yield the events another process appends to this session, for as long as `keep_reading()`."""
+    async def new_events(
+        self, state: SessionState, keep_reading: Callable[[], bool]
+    ) -> AsyncIterator[tuple[Event, SessionState]]:
+        """Yield the events another process appends to this session, each with the state after it, for as long as
+        `keep_reading()`."""
         seq = self._last_seq
         while keep_reading():
             for event in await asyncio.to_thread(self._after, seq):
                 seq = event.seq or seq
-                yield event
+                state = apply(state, event) if seq > state.seq else state
+                yield event, state
             await asyncio.sleep(POLL_S)
 
     def _after(self, seq: int) -> list[Event]:

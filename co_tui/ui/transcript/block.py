@@ -120,16 +120,27 @@ class Block:
     result_seq: int = 0
     """Event of the message with the tool's result."""
     turn: int = 0
-    is_packed: bool = False
-    """Whether its result, or what the model said or thought, is only in its packed message."""
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its result, or what was said or thought, is only in its packed message."""
+        return isinstance(self._said.held(self), PackedText)
+
+    @property
+    def is_packable(self) -> bool:
+        """Whether that is long, and not packed."""
+        text = self._said.held(self)
+        return isinstance(text, str) and len(text) >= PACKED_CHARS
 
     def pack(self, message: "PackedMessage") -> None:
-        """Hold its result, or what the model said or thought, as a piece of its message, if it is long and is one."""
-        field = _RESULT if self.kind == "tool" else _TEXT
-        text: str = field.__get__(self, Block)
-        if len(text) >= PACKED_CHARS and text in (texts := texts_in(message)):
-            field.__set__(self, PackedText(message, texts.index(text), text.count("\n"), len(text)))
-            self.is_packed = True
+        """Hold its result, or what was said or thought, as a piece of its message, if it is one."""
+        text: str = self._said.held(self)
+        if text in (texts := texts_in(message)):
+            self._said.__set__(self, PackedText(message, texts.index(text), text.count("\n"), len(text)))
+
+    @property
+    def _said(self) -> _Unpacking:
+        return _RESULT if self.kind == "tool" else _TEXT
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -167,8 +178,10 @@ class Block:
     @property
     def is_long_prompt(self) -> bool:
         """Whether it is folded to its first lines."""
-        is_long = self.text.count("\n") >= PROMPT_LINES or len(self.text) > PROMPT_CHARS
-        return self.kind == "user" and not self.queued and is_long
+        if self.kind != "user" or self.queued:
+            return False
+        line_ends, chars = self.extent
+        return line_ends >= PROMPT_LINES or chars > PROMPT_CHARS
 
     @property
     def foldable(self) -> bool:

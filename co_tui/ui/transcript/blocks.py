@@ -287,7 +287,7 @@ class BlockBuilder:
             block = Block("tool", inert(arguments), time=time, folded=True, seq=seq, unseen=True)
         else:
             block = self.part("tool", arguments, time, seq)
-        block.tool_name, block.tool_call_id, block.status = one_line(name, 40), call_id, "…"
+        block.tool_name, block.tool_call_id, block.status = intern(one_line(name, 40)), call_id, "…"
         self._open_calls[call_id] = block
         return block
 

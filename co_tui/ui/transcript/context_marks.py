@@ -34,7 +34,8 @@ class ContextMarks:
     """What is out of the context of the session shown."""
 
     def __init__(self) -> None:
-        self._state: SessionState | None = None
+        self.state: SessionState | None = None
+        """The one followed last; an empty chat is painted without."""
         self._out = NOTHING_REMOVED
         self._lines: dict[int, Block] = {}
         """The boundary lines by the event that removed the messages above."""
@@ -83,12 +84,12 @@ class ContextMarks:
 
     def follow(self, view: TranscriptView, state: "SessionState") -> None:
         """Show what is out of the context now; costs nothing unless the history was rewritten."""
-        from co_tui.session.state.session_state import SessionState  # an empty chat is painted without it
+        from co_tui.session.state.session_state import SessionState
 
-        if not is_same_context(state, self._state or SessionState()):
+        before, self.state = self.state or SessionState(), state
+        if not is_same_context(state, before):
             from co_tui.session.state.out_of_context import out_of_context
 
-            self._state = state
             self.use(out_of_context(state))
             self._show_in(view)
 

@@ -1,5 +1,6 @@
 """Maps rows to lines of blocks at one width. Independent of the screen."""
 
+from array import array
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -39,7 +40,7 @@ class TranscriptLayout:
         self._width = 0
         self._image_rows = MAX_ROWS
         self._heights: list[int] = []
-        self._ends: list[int] | None = []
+        self._ends: array[int] | None = None
         self._laid: OrderedDict[Block, BlockLayout] = OrderedDict()
 
     # Laying out
@@ -213,7 +214,7 @@ class TranscriptLayout:
             self._ends = None
         return laid
 
-    def _line_ends(self) -> list[int]:
+    def _line_ends(self) -> "array[int]":
         if self._ends is None:
-            self._ends = list(accumulate(self._heights))
+            self._ends = array("q", accumulate(self._heights))
         return self._ends

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from rich.segment import Segment
@@ -99,6 +100,8 @@ class Transcript(TranscriptView, ScrollView, can_focus=True):
     def prepend(self, blocks: Sequence[Block]) -> None:
         self._pins.apply(blocks)
         self.context_marks.apply(blocks, self.blocks)
+        if (state := self.context_marks.state) is not None:
+            self._pack(blocks, state)
         super().prepend(self.context_marks.with_boundaries(blocks, self.blocks))
 
     def show_state(self, state: "SessionState") -> None:
@@ -111,13 +114,13 @@ class Transcript(TranscriptView, ScrollView, can_focus=True):
 
     def release(self, state: "SessionState") -> None:
         """Hold long texts as the state does, which packs what left the history; costs what was added since."""
+        self._pack(takewhile(lambda block: not block.is_packed, reversed(self.blocks)), state)
+
+    def _pack(self, blocks: Iterable[Block], state: "SessionState") -> None:
         from co_tui.session.state.released import PackedMessage
 
-        for block in reversed(self.blocks):
-            if block.is_packed:
-                break
-            may_be_long = block.is_step or block.kind == "reply"
-            entry = state.entry((block.result_seq or block.seq, 0)) if may_be_long else None
+        for block in blocks:
+            entry = state.entry((block.result_seq or block.seq, 0)) if block.is_packable else None
             if entry is not None and isinstance(entry.message, PackedMessage):
                 block.pack(entry.message)
 

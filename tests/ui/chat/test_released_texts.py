@@ -46,6 +46,7 @@ async def test_results_that_left_the_context_are_packed_and_read_as_before(home:
         session.history.release_memory()
         await until(pilot, lambda: _calls(app)[0].is_packed)
 
+        assert app.controller.state is session.state
         assert len(_calls(app)[0].result) > PACKED_CHARS
         assert not _calls(app)[-1].is_packed, "the model still sees it"
         said = [block for block in transcript.blocks if block.kind == "reply" and len(block.text) > PACKED_CHARS]
@@ -58,6 +59,10 @@ async def test_results_that_left_the_context_are_packed_and_read_as_before(home:
         assert transcript.find("value_0_37"), "it is opened where it is found"
         await pilot.pause()
         assert "value_0_37 = 37  # caf\u00e9 \u241b[1m" in screen_text(app)
+        call = _calls(app)[0]
+        older = Block("tool", "{}", result=call.result, seq=call.seq, result_seq=call.result_seq)
+        transcript.prepend([older])
+        assert older.is_packed, "a page that is read later, too"
         session.history.release_memory()  # again, while it is open
         await pilot.pause()
         assert "value_0_37 = 37" in screen_text(app)
@@ -70,9 +75,20 @@ def test_a_text_that_its_message_does_not_have_stays_as_it_is() -> None:
     for block in (same, other):
         block.pack(message)
     assert (same.is_packed, other.is_packed) == (True, False)
+    assert (same.is_packable, other.is_packable) == (False, True)
     assert (same.result, other.result) == ("as logged " * 100, "with more " * 100)
     same.result += "and more"
-    assert same.result == "as logged " * 100 + "and more"
+    assert same.result == "as logged " * 100 + "and more" and not same.is_packed
+
+
+def test_a_long_prompt_is_packed_and_stays_folded_without_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "A pasted line.\n" * 400
+    message = _Block().add({"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]})
+    block = Block("user", text)
+    block.pack(message)
+    assert block.is_packed and block.text == text
+    monkeypatch.setattr(PackedText, "unpacked", lambda _: pytest.fail("it was unpacked"))
+    assert block.is_long_prompt and block.foldable and not Block("user", "short").is_long_prompt
 
 
 def test_the_height_of_a_packed_reply_is_estimated_without_unpacking_it(monkeypatch: pytest.MonkeyPatch) -> None:
