@@ -57,5 +57,5 @@ def is_same_context(one: "SessionState", other: "SessionState") -> bool:
     )
 
 
-def _seqs(state: SessionState) -> list[int]:
+def _seqs(state: "SessionState") -> list[int]:
     return [rewrite.seq for rewrite in state.rewrites]
