@@ -370,10 +370,14 @@ class LeanCompositor(Compositor):
         for widget, (region, clip) in self.visible_widgets.items():  # the foremost first
             seen = region.intersection(clip)
             needed = [part for each in uncovered if (part := seen.intersection(each))]
+            is_covered = bool(needed)
             for rows in dict.fromkeys(Region(0, each.y, screen.width, each.height) for each in needed):
                 shown = seen.intersection(rows).translate((-region.x, -region.y))
-                yield region, clip.intersection(rows), widget.render_lines(shown)
-            if needed:
+                lines = widget.render_lines(shown)
+                # One that just appeared, or is being removed, has lines of another size.
+                is_covered = is_covered and [line.cell_length for line in lines] == [shown.width] * shown.height
+                yield region, clip.intersection(rows), lines
+            if is_covered:
                 uncovered = [rest for each in uncovered for rest in _around(seen, each)]
 
 
