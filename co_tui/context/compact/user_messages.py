@@ -30,7 +30,7 @@ from co_tui.inert import one_line
 
 QUOTE_CHARS: Final = 600
 """Maximum length of a quoted user message."""
-FIRST_QUOTE_CHARS: Final = 1_800
+FIRST_QUOTE_CHARS: Final = 3_600
 """Of the first one, which often has the task."""
 QUOTE_END_CHARS: Final = 200
 """Of these, for its end: what is asked often comes after what was pasted."""
@@ -40,7 +40,7 @@ RULES_A_MESSAGE: Final = 6
 RULES_SHARE: Final = 0.4
 """Of the room: for standing rules; the rest is for quotes."""
 FIRST_SHARE: Final = 0.5
-"""Of the room for quotes: a first message that takes more is cut like the others."""
+"""Of the room for quotes: a first message that takes more, and more than the others leave, is cut like them."""
 LINE_CHARS: Final = 220
 _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
 ASK_USER: Final = "ask_user_question"
@@ -135,7 +135,8 @@ def fitting(words: UserMessages, room_tokens: float, usual_tokens: float = 0) ->
     chosen, _ = _fitting([*strong, *weak], rules_room)
     rules = tuple(rule for rule in words.rules if rule in chosen)
     room = room_tokens - sum(map(_cost, rules))
-    first = [text if _cost(text) <= FIRST_SHARE * room else clipped(text) for text in words.said[:1]]
+    first_room = max(FIRST_SHARE * room, room - sum(map(_cost, words.said[1:])))
+    first = [text if _cost(text) <= first_room else clipped(text) for text in words.said[:1]]
     all_said = [*first, *words.said[1:]]
     said, _ = _fitting([*first, *reversed(words.said[1:])], room)
     quoted = tuple(dict.fromkeys(text for text in all_said if text in said))

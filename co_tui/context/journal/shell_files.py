@@ -33,6 +33,8 @@ _TEXT: Final = (
 )
 _ASSIGNED: Final = late_pattern(rf"^[ \t]*(\w+) = \(?\s*{_TEXT}", re.MULTILINE | re.DOTALL)
 _REPLACED: Final = late_pattern(rf"\.replace\(\s*(?:{_TEXT}|(\w+)),\s*(?:{_TEXT}|(\w+))\s*[,)]", re.DOTALL)
+_PATTERN: Final = re.compile(r"\\[(.sdw]|\.\*|\(\?")
+"""What a regular expression has and no text that is replaced word for word."""
 _INSERTED: Final = re.compile(r"new|insert|add|repl|code|method|propert|fix")
 _ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "\n": ""}
@@ -89,7 +91,7 @@ def replacements_in(code: str) -> list[str]:
     changed: list[str] = []
     for found in _REPLACED.finditer(code):
         old, new = (named.get(part[5]) if part[5] else _text(part) for part in (found.groups()[:6], found.groups()[6:]))
-        if old is not None and new is not None and old.strip():
+        if old is not None and new is not None and old.strip() and not _PATTERN.search(old):
             changed += edited_lines(old, new)
     inserted = (text for name, text in named.items() if _INSERTED.search(name) and text.count("\n") > 1)
     return changed or [line for text in inserted for line in edited_lines("", text)]

@@ -43,8 +43,10 @@ _OF_TOOL: Final = " returned"
 UNDONE, RESTORED_LATER = "undone by the user", "undone later"
 """The outcomes of edits that no longer count."""
 _UNDONE: Final = frozenset((UNDONE, RESTORED_LATER))
-ANSWERED_ABOVE: Final = "The user's last request, below, was answered above."
-STEPS_ABOVE: Final = "The user's last request, below, is under way: the last {} above {} for it."
+ANSWERED_ABOVE: Final = "was answered above."
+BEGUN_ABOVE: Final = "was begun: the last {} above {} for it."
+ASKED_CHARS: Final = 60
+"""Of the request that is meant."""
 ANNOUNCED_CHARS: Final = 200
 _UNDO: Final = late_pattern(r"(?:\s*^/undo[ \t]*$)+", re.MULTILINE)
 """How a message begins by which a user undoes the last edits, in some programs."""
@@ -123,6 +125,8 @@ class WorkRecord:
         """Python files that were written, by their names."""
         self._asked_at = -1
         """The number of the last message of the user."""
+        self._asked = ""
+        """How it begins."""
         self._asked_before = False
         """Whether there was one before."""
         self._changed_in: dict[str, int] = {}
@@ -173,12 +177,14 @@ class WorkRecord:
         request, all steps are."""
         if not self._asked_before or self._asked_at in gone:
             return ""
+        request = f'The request "{self._asked}" below'
         since = takewhile(lambda step: step.number > self._asked_at, reversed(self.steps))
         steps = [step for step in since if step.number in gone]
         if not any(call for step in steps for call in step.calls if not call.in_text):
-            return ANSWERED_ABOVE if steps else ""
+            return f"{request} {ANSWERED_ABOVE}" if steps else ""
         announced = steps[-1].announced.replace('"', "'")
-        stated = STEPS_ABOVE.format(*(("step", "is") if len(steps) == 1 else (f"{len(steps)} steps", "are")))
+        begun = BEGUN_ABOVE.format(*(("step", "is") if len(steps) == 1 else (f"{len(steps)} steps", "are")))
+        stated = f"{request} {begun}"
         return f'{stated} It began: "{announced}"' if announced else stated
 
     def conclusions(self, numbers: Collection[int]) -> list[Step]:
@@ -248,7 +254,7 @@ class WorkRecord:
                 if not (self._in_text and is_observation(part.text)):
                     self._take_back(part.text)
                     self._asked_before = self._asked_before or 0 <= self._asked_at < number
-                    self._asked_at = number
+                    self._asked_at, self._asked = number, one_line(part.text.replace('"', "'"), ASKED_CHARS)
                 for _ in found[0].split() if (found := _UNDO.match(part.text)) else ():
                     self._undo_last()
                 if self._in_text:

@@ -19,7 +19,7 @@ from co_tui.session.state.carried_on import carried_on
 
 BACKGROUND_CHARS = 2_000
 """How much of the system prompt the summariser gets."""
-AS_OF = "(As of the last compaction; the newest messages below came after it.)"
+AS_OF = "(When this was summarised; the newest messages are below.)"
 BREAKDOWN = ("system_tokens", "conversation_tokens", "tool_definition_tokens")
 
 

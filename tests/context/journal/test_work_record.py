@@ -478,17 +478,20 @@ def test_the_state_says_how_far_the_last_request_is_if_it_is_below() -> None:
     steps = (call("edit", announces, path="a.py", old="1.5", new="2"), result("ok"))
     work = record(*REQUEST, *steps)
     assert work.state_text(400, {0, 1, 2, 4, 5}).startswith(
-        f'The user\'s last request, below, is under way: the last step above is for it. It began: "{announces}"\n'
+        'The request "Now make every price a whole number" below was begun: the last step above is for it. '
+        f'It began: "{announces}"\n'
     )
     assert "2 steps above are for it" in record(*REQUEST, *steps, *steps).state_text(400, {*range(3), *range(4, 8)})
     for gone in ({0, 1, 2, 3, 4, 5}, {0, 1, 2}):  # it is not below; nothing for it is gone
-        assert "last request" not in work.state_text(400, gone)
-    assert "last request" not in record(said("Look"), *steps).state_text(400, {1, 2})
+        assert "The request" not in work.state_text(400, gone)
+    assert "The request" not in record(said("Look"), *steps).state_text(400, {1, 2})
 
 
 def test_a_request_that_was_answered_above_is_not_taken_for_open() -> None:
     work = record(*REQUEST, ModelResponse(parts=[TextPart("All prices are whole numbers already.")]))
-    assert work.state_text(400, {0, 1, 2, 4}).startswith("The user's last request, below, was answered above.")
+    assert work.state_text(400, {0, 1, 2, 4}).startswith(
+        'The request "Now make every price a whole number" below was answered above.'
+    )
 
 
 @pytest.mark.parametrize(

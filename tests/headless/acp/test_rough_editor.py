@@ -131,7 +131,7 @@ async def test_cancel_ends_a_reply_a_command_a_compaction_and_what_waits(
             await agent.cancel(session_id=id)
             assert [(await turn).stop_reason for turn in turns] == ["cancelled"] * len(turns)
 
-        provider.script = [Reply(text="Half of it", open_end=True)]
+        provider.script = [Reply(text="Half of it. " * 60, open_end=True)]
         first, waiting = prompt("One"), prompt("Two")
         await until(lambda: "Half" in editor.said())
         await cancelled(first, waiting)

@@ -243,7 +243,7 @@ async def test_after_a_compaction_that_failed_the_gauge_shows_what_fits(
 
 async def test_what_is_to_be_summarised_is_the_same_in_the_request_and_among_the_policies(home: Path) -> None:
     async with opened(home, Asked(), LOADED["balanced"].but(recollection_share=0.0), window=3_000) as session:
-        await said(session, *[f"Question {n}: " + "what about src/main.py? " * 40 for n in range(12)])
+        await said(session, *[f"Question {n}: " + "what about src/main.py? " * 70 for n in range(12)])
         await session.compact()
         await session.edits.undo(None)
         lens, seen = lens_of(session), outlook(source_of(session.history, session.settings))
