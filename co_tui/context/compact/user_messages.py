@@ -30,7 +30,7 @@ from co_tui.inert import one_line
 
 QUOTE_CHARS: Final = 600
 """Maximum length of a quoted user message."""
-FIRST_QUOTE_CHARS: Final = 3_600
+FIRST_QUOTE_CHARS: Final = 6_000
 """Of the first one, which often has the task."""
 QUOTE_END_CHARS: Final = 200
 """Of these, for its end: what is asked often comes after what was pasted."""

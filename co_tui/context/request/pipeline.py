@@ -35,7 +35,7 @@ MOST_LEFT_SHARE = 0.7
 """Of the window: the maximum size of what replaces a cut."""
 LEAST_NOTE_TOKENS = 80
 """Minimum room for a recollection."""
-USER_MESSAGES_SHARE = 0.4
+USER_MESSAGES_SHARE = 0.5
 """Of the size of a replacement: for user messages."""
 
 _ALWAYS = range(sys.maxsize)
