@@ -28,6 +28,8 @@ EDIT: Final = "edit"
 READ: Final = "read"
 _CONTENTS: Final = ("content", "file_text", "contents", "text", "file_content", "new_content", "code_edit")
 """Arguments with the text of a file that is written."""
+_MANY: Final = ("files", "edits", "changes")
+"""Arguments with several edits, which may name their files."""
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _PATHS: Final = frozenset((
     "path", "filepath", "filename", "file", "targetfile", "notebookpath", "relativepath", "absolutepath",
@@ -38,6 +40,7 @@ _CHANGES: Final = frozenset((
     "update", "undo", "multiedit", "touch",
 ))  # fmt: skip
 _REMOVES: Final = frozenset(("delete", "remove"))
+_ADDS: Final = frozenset(("insert", "append"))
 _READS: Final = frozenset((
     "read", "view", "get", "list", "search", "find", "open", "cat", "ls", "grep", "glob", "show", "fetch", "check",
     "think", "calculate", "recall", "query", "load", "describe", "lookup", "count", "web",
@@ -64,6 +67,10 @@ _EDITOR_COMMANDS: Final = frozenset(("edit", "insert", "append", "create"))
 _SHOWN_BY_EDITOR: Final = frozenset(("open", "goto", "scroll_down", "scroll_up", "search_file"))
 _PATCH_FILE: Final = re.compile(r"\.(?:patch|diff)$|(?:^|/)(?:patch|diff)\.txt$")
 _OPEN_FILE: Final = re.compile(r"^\(Open file: (.+)\)$(?:\n\(Current directory: (.+)\)$)?", re.MULTILINE)
+
+
+def is_patch_file(path: str) -> bool:
+    return _PATCH_FILE.search(path) is not None
 
 
 class Role(StrEnum):
@@ -117,13 +124,13 @@ class Begun(NamedTuple):
     edits: Mapping[str, Sequence[str]] = {}
     """The lines that it removes and adds, by file; of the only file it changes, under no name."""
 
-    def edit_of(self, path: str) -> Sequence[str]:
-        """The lines that it removes and adds in a file."""
-        return self.edits.get(path) or self.edits.get("", ())
+    def edit_of(self, path: str, *, is_only: bool) -> Sequence[str]:
+        """The lines that it removes and adds in a file, which may be the only one that it changes."""
+        return self.edits.get(path) or (self.edits.get("", ()) if is_only else ())
 
     @property
     def role(self) -> Role:
-        if self.run.program == "git diff" or any(_PATCH_FILE.search(path) for path in self.read):
+        if self.run.program == "git diff" or any(map(is_patch_file, self.read)):
             return Role.SHOWED_CHANGES
         if self.read:
             return Role.READ
@@ -165,7 +172,7 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     if changes or is_in_editor:
         run = Run(EDIT, (changes[0].path,) if changes else ())
         written = next((text for key in _CONTENTS if isinstance(text := values.get(key), str)), "")
-        is_whole = edit_in(values) == []
+        is_whole = edit_in(values) == [] and _ADDS.isdisjoint((*words, sub))
         outline = written_outline(written) if is_whole else ""
         undoes = "undo" in (*words, *sub.split("_"))
         changes = tuple(change._replace(is_whole=is_whole and bool(written)) for change in changes)
@@ -182,12 +189,19 @@ def _edits(values: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
     """The lines that a call of an editing tool removes and adds, by file, or of its only file under no name."""
     if patch := _patch_in(values):
         return patch_changes(patch)
+    by_file: dict[str, list[str]] = {}
+    for each in (each for name in _MANY for each in objects_in(values.get(name))):
+        for path in [*_path_values(each)][:1]:
+            by_file.setdefault(path, []).extend(changes_in(each))
+    if by_file:
+        return by_file
     changed = changes_in(values)
     return {"": changed} if changed else {}
 
 
 def _patch_in(values: Mapping[str, Any]) -> str:
-    return next((value for value in values.values() if isinstance(value, str) and "*** Begin Patch" in value), "")
+    given = (value for key, value in values.items() if key not in _CONTENTS)
+    return next((value for value in given if isinstance(value, str) and "*** Begin Patch" in value), "")
 
 
 def plan_in(tool: str, values: Mapping[str, Any]) -> tuple[str, ...] | None:
@@ -313,12 +327,7 @@ def _changed(tool: str, values: Mapping[str, Any]) -> list[str]:
     """The files that the call of an editing tool names."""
     if patch := _patch_in(values):
         return patched_files(patch)
-    many = [
-        path
-        for name in ("files", "edits", "changes")
-        for each in objects_in(values.get(name))
-        for path in _path_values(each)
-    ]
+    many = [path for name in _MANY for each in objects_in(values.get(name)) for path in _path_values(each)]
     moved = [str(values[key]) for key in ("destination", "new_path", "target") if isinstance(values.get(key), str)]
     return [*list(_path_values(values))[:1], *many, *(moved if _path_values(values) else ())]
 

@@ -23,9 +23,10 @@ _VAGUE: Final = late_pattern(
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
 _WORKS: Final = late_pattern(r"\b(?:pass(?:es|ed|ing)?|works?|working|succeed(?:s|ed)?)\b", re.IGNORECASE)
 _RETRACTS: Final = late_pattern(
-    r"(?:oh,? |but |hmm,? )?(?:wait|actually,? no\b|no,? (?:wait|actually|that)|nope\b|no[,.!]|hold on|scratch that"
-    r"|on second thought|but actually|that(?:['’]s| is| was)(?: not (?:it|right|the)|n['’]t| wrong)|i was wrong"
-    r"|不对|不是|等等|違う)",
+    r"(?:oh,? |but |hmm,? )?(?:wait\s*(?:[,.!:;…—–-]|$)|wait,? (?:no|that|actually|i)\b|actually,? no\b"
+    r"|no,? (?:wait|actually)\b|nope[,.!]|hold on[,.!…]|scratch that\b|on second thought\b|but actually\b"
+    r"|(?:no,? )?that(?:(?:['’]s| is| was) (?:not (?:it|right|true|the (?:cause|issue|problem|case|reason))|wrong)"
+    r"|(?: is|was)n['’]t (?:it|right|true))\b|i was wrong\b|不对|不是这样|等等|違う)",
     re.IGNORECASE,
 )
 _READ_CHARS: Final = 8_000
@@ -110,14 +111,12 @@ _ANNOUNCES_WIDE: Final = late_pattern(
     r"|(?:しましょう|してみます|確認します|見てみます|見てみましょう|ていきます|始めます|いたします|実行します)[。！：:]?$"
 )
 _FILLER: Final = late_pattern(
-    r"(?:(?:ok(?:ay)?|perfect|great|good|excellent|done|yes|no|sure|certainly|of course|absolutely"
-    r"|hello|hi|hmm|thanks?|"
-    r"thank you(?: for [^.!]*)?|got it|i see|i understand|understood|alright|right|wait|interesting|awesome|nice"
-    r"|wonderful|you'?re welcome|"
-    r"you(?:['’]re| are)(?: absolutely| completely| totally)? (?:right|correct)|good (?:catch|point|question"
-    r"|idea)|oh no|oops|no problem|my apologies|i apologi[sz]e.*|sorry.*"
-    r"|(?:hi|hello) again|"
-    r"great (?:news|question)|how (?:can|may) i .*|.*ready when you are)[\s,.!:…]*+)+$",
+    r"(?:(?:ok(?:ay)?|perfect|great (?:news|question)|great|good (?:catch|point|question|idea)|good|excellent|done|yes"
+    r"|no problem|no|sure|certainly|of course|absolutely|(?:hi|hello) again|hello|hi|hmm|thanks?"
+    r"|thank you(?: for [^.!]*+)?|got it|i see|i understand|understood|alright|right|wait|interesting|awesome|nice"
+    r"|wonderful|you'?re welcome|you(?:['’]re| are)(?: absolutely| completely| totally)? (?:right|correct)|oh no|oops"
+    r"|my apologies)(?!\w)[\s,.!:…]*+)*+"
+    r"(?:(?:i apologi[sz]e|sorry|how (?:can|may) i )[^\n]*|[^\n]{0,80}ready when you are[\s,.!:…]*)?$",
     re.IGNORECASE,
 )
 _STATES: Final = late_pattern(

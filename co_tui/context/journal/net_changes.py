@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -16,6 +16,8 @@ MOST_EDITS: Final = 12
 MOST_LINES: Final = 60
 """Of an edit."""
 LINE_CHARS: Final = 140
+MOST_BLANKS: Final = 40
+"""That a long line begins with."""
 LEAST_SHOWN: Final = 3
 """With room for fewer lines of a file, none are shown."""
 LEAST_TOKENS: Final = 30
@@ -23,7 +25,8 @@ LEAST_TOKENS: Final = 30
 GAP: Final = "…"
 HEADING_TOKENS: Final = 6
 _TAKES_BACK: Final = {"+": "-", "-": "+", " ": "unchanged "}
-_FILE: Final = re.compile(r"\+\+\+ (?:b/)?(?!/dev/null)([^\t]+)|\*\*\* (?:Add|Update) File: (.+)")
+_FILE: Final = re.compile(r"\+\+\+ (?:b/)?([^\t]+)|\*\*\* (?:Add|Update) File: (.+)")
+_NO_FILE: Final = "/dev/null"
 _BETWEEN: Final = re.compile(r"diff --git |index [0-9a-f]+\.\.|--- (?:a/|/dev/null)|\*\*\* |\\ No newline")
 _HUNK: Final = re.compile(r"@@(?: -\d\S* \+\d\S* @@)? ?")
 
@@ -44,7 +47,7 @@ class NetChanges:
         self._edits: dict[str, list[Edit]] = {}
 
     def add(self, path: str, at: int, lines: Sequence[str]) -> None:
-        edit = Edit(at, tuple(_clipped(line) for line in islice(_telling(lines), MOST_LINES)))
+        edit = Edit(at, tuple(islice(_telling(map(_clipped, lines)), MOST_LINES)))
         self._edits[path] = [*self._edits.pop(path, []), edit][-MOST_EDITS:]
         if len(self._edits) > MOST_FILES:
             del self._edits[next(iter(self._edits))]
@@ -83,7 +86,8 @@ def patch_changes(text: str) -> dict[str, list[str]]:
     lines: list[str] | None = None
     for line in text.splitlines():
         if file := _FILE.match(line):
-            lines = found.setdefault((file[1] or file[2]).strip(), [])
+            name = (file[1] or file[2]).strip()
+            lines = found.setdefault(name, []) if name != _NO_FILE else None
         elif _BETWEEN.match(line):
             lines = None if line.startswith(("diff", "***")) else lines
         elif lines is not None and (hunk := _HUNK.match(line)):
@@ -93,7 +97,7 @@ def patch_changes(text: str) -> dict[str, list[str]]:
     return found
 
 
-def _telling(lines: Sequence[str]) -> Iterator[str]:
+def _telling(lines: Iterable[str]) -> Iterator[str]:
     """The changed lines that say something, each group with the line before it."""
     before = ""
     for line in lines:
@@ -109,11 +113,12 @@ def _telling(lines: Sequence[str]) -> Iterator[str]:
 
 
 def _clipped(line: str) -> str:
-    cleaned = clean(line).replace("\t", "  ")
-    if len(cleaned) <= LINE_CHARS:
-        return cleaned
-    blanks = cleaned[: len(cleaned) - len(cleaned[1:].lstrip())]
-    return f"{blanks}{one_line(cleaned[len(blanks) :], LINE_CHARS - len(blanks))}"
+    """A line with its sign, without control characters, and not longer than allowed."""
+    cleaned = clean(line[1:]).replace("\t", "  ")
+    if len(cleaned) > LINE_CHARS:
+        blanks = cleaned[: min(MOST_BLANKS, len(cleaned) - len(cleaned.lstrip()))]
+        cleaned = f"{blanks}{one_line(cleaned, LINE_CHARS - len(blanks))}"
+    return f"{line[0]}{cleaned}"
 
 
 def _net(edits: Sequence[Edit]) -> list[list[str]]:

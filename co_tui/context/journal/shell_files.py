@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from co_tui.context.journal.net_changes import patch_changes
+from co_tui.context.journal.net_changes import MOST_LINES, patch_changes
 from co_tui.context.memory.unwrap import edited_lines
 from co_tui.late_pattern import late_pattern
 from co_tui.shell.programs import PYTHON, Simple, arguments, is_file_name
@@ -26,11 +26,10 @@ _RANGE: Final = re.compile(r"(\d+),(\d+)p")
 _SED_INPLACE: Final = re.compile(r"-[a-zA-Z]*i.*|--in-place.*")
 MOST_WRITTEN: Final = 50
 """Files of a script that are known."""
-_READ_CHARS: Final = 20_000
+_READ_CHARS: Final = 10_000
 """Of a script: replacements in it are looked for in so much."""
-_TEXT: Final = (
-    r"(r?)(?:\"\"\"((?:[^\\]|\\.)*?)\"\"\"|'''((?:[^\\]|\\.)*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)')"
-)
+_TEXT = r"(r?)(?:\"\"\"((?:[^\\]|\\.)*?)\"\"\"|'''((?:[^\\]|\\.)*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)')"
+_TEXT = f"(?>{_TEXT})"  # else the ends of unfinished texts are looked for again and again
 _ASSIGNED: Final = late_pattern(rf"^[ \t]*(\w+) = \(?\s*{_TEXT}", re.MULTILINE | re.DOTALL)
 _REPLACED: Final = late_pattern(rf"\.replace\(\s*(?:{_TEXT}|(\w+)),\s*(?:{_TEXT}|(\w+))\s*[,)]", re.DOTALL)
 _PATTERN: Final = re.compile(r"\\[(.sdw]|\.\*|\(\?")
@@ -38,6 +37,8 @@ _PATTERN: Final = re.compile(r"\\[(.sdw]|\.\*|\(\?")
 _INSERTED: Final = re.compile(r"new|insert|add|repl|code|method|propert|fix")
 _ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "\n": ""}
+_NOT_APPLIED: Final = frozenset(("--check", "--stat", "--numstat", "--summary", "--dry-run"))
+_REVERSED: Final = frozenset(("-R", "--reverse"))
 _GIT_FILES: Final = frozenset(("checkout", "restore", "rm", "mv"))
 
 
@@ -93,8 +94,10 @@ def replacements_in(code: str) -> list[str]:
         old, new = (named.get(part[5]) if part[5] else _text(part) for part in (found.groups()[:6], found.groups()[6:]))
         if old is not None and new is not None and old.strip() and not _PATTERN.search(old):
             changed += edited_lines(old, new)
+            if len(changed) > MOST_LINES:
+                break
     inserted = (text for name, text in named.items() if _INSERTED.search(name) and text.count("\n") > 1)
-    return changed or [line for text in inserted for line in edited_lines("", text)]
+    return (changed or [line for text in inserted for line in edited_lines("", text)])[:MOST_LINES]
 
 
 def _text(groups: Sequence[str | None]) -> str:
@@ -168,7 +171,7 @@ def _git(simple: Simple) -> Iterator[Change]:
         yield from _moved(inner)
     elif verb == "rm":
         yield from _removed(inner)
-    elif verb in ("apply", "am"):
+    elif verb in ("apply", "am") and _NOT_APPLIED.isdisjoint(words):
         yield from map(Change, patched_files(simple.document))
     elif verb == "restore" or (verb == "checkout" and "--" in rest):
         named = rest[rest.index("--") + 1 :] if "--" in rest else arguments(inner, "-s", "--source")
@@ -177,7 +180,7 @@ def _git(simple: Simple) -> Iterator[Change]:
 
 
 def _patch(simple: Simple) -> Iterator[Change]:
-    return map(Change, patched_files(simple.document))
+    return map(Change, patched_files(simple.document) if _NOT_APPLIED.isdisjoint(simple.words) else ())
 
 
 def _patch_argument(simple: Simple) -> Iterator[Change]:
@@ -207,9 +210,35 @@ def edits_of(line: Iterable[Simple]) -> dict[str, list[str]]:
     for simple in line:
         if PYTHON.fullmatch(simple.program):
             found.setdefault("", []).extend(replacements_in(_inline(simple)))
-        elif not simple.written:
+        elif not simple.written and _applies(simple):
             found |= patch_changes(simple.document)
     return found
+
+
+def _applies(simple: Simple) -> bool:
+    """Whether a program that is given a patch applies it as it is."""
+    return not any(word in _NOT_APPLIED or word in _REVERSED for word in simple.words)
+
+
+def restored_by(line: Iterable[Simple], changed: Iterable[str]) -> list[str]:
+    """Which of the changed files `git` brings back as they were committed, by a name, a folder, or as a whole."""
+    paths = list(changed)
+    found: list[str] = []
+    for simple in line:
+        words = [word for word in simple.words[1:] if word != "--"] if simple.program == "git" else []
+        verb, rest = (words[0], words[1:]) if words else ("", [])
+        if (verb == "reset" and "--hard" in rest) or (verb == "stash" and not rest):
+            found += paths
+        elif verb in ("checkout", "restore") and "--staged" not in rest and "-b" not in rest:
+            named = [word for word in rest if not word.startswith("-")]
+            found += [path for path in paths if any(_is_below(path, name) for name in named)]
+    return found
+
+
+def _is_below(path: str, name: str) -> bool:
+    """Whether a file has this name or is in this folder."""
+    path, name = path.removeprefix("./"), name.removeprefix("./").rstrip("/")
+    return name in (".", "", path) or path.startswith(f"{name}/") or path.endswith(f"/{name}") or f"/{name}/" in path
 
 
 def _written_by(code: str) -> Iterator[str]:

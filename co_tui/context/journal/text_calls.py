@@ -13,7 +13,6 @@ from co_tui.late_pattern import late_pattern
 _READ_CHARS: Final = 200_000
 _FUNCTION: Final = late_pattern(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
 _PARAMETER: Final = late_pattern(r"<parameter=([\w.-]+)>(.*?)</parameter>", re.DOTALL)
-_JSON_CALL: Final = late_pattern(r"<tool_call>\s*(\{.*?\})\s*(?:</tool_call>|\Z)", re.DOTALL)
 _TAGGED: Final = late_pattern(
     r"^[ \t]*<(execute_bash|execute_ipython|command|bash)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -67,14 +66,13 @@ def _functions(text: str) -> Iterator[TextCall]:
     if "<function=" in text:
         for found in _FUNCTION.finditer(text):
             yield TextCall(found[1], {name: value.strip("\n") for name, value in _PARAMETER.findall(found[2])})
-    if "<tool_call>" in text:
-        for found in _JSON_CALL.finditer(text):
-            try:
-                call = json.loads(found[1])
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(call, dict) and isinstance(values := call.get("arguments"), dict):
-                yield TextCall(str(call.get("name") or "tool"), values)
+    for piece in text.split("<tool_call>")[1:]:
+        try:
+            call = json.loads(piece.partition("</tool_call>")[0])
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(call, dict) and isinstance(values := call.get("arguments"), dict):
+            yield TextCall(str(call.get("name") or "tool"), values)
 
 
 def _tagged(text: str) -> Iterator[TextCall]:

@@ -19,6 +19,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.answers import Answer, answer_of
 from co_tui.context.journal.calls import Begun, Role, begin_call, changed_by, done_by
+from co_tui.context.journal.command_runs import is_same_path
 from co_tui.context.journal.conclusions import announcement, concluded, only_says_it_works, retracts
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.net_changes import patch_changes
@@ -45,9 +46,13 @@ UNDONE, RESTORED_LATER = "undone by the user", "undone later"
 _UNDONE: Final = frozenset((UNDONE, RESTORED_LATER))
 ANSWERED_ABOVE: Final = "was answered above."
 BEGUN_ABOVE: Final = "was begun: the last {} above {} for it."
+SHORT_CHARS: Final = 80
+"""A longer message of the user says more than that something was wrong."""
 ASKED_CHARS: Final = 60
 """Of the request that is meant."""
 ANNOUNCED_CHARS: Final = 200
+LEAST_STATE_TOKENS: Final = 200
+"""With less room, the state does not say how far the last request is."""
 _UNDO: Final = late_pattern(r"(?:\s*^/undo[ \t]*$)+", re.MULTILINE)
 """How a message begins by which a user undoes the last edits, in some programs."""
 
@@ -91,6 +96,9 @@ class Step(NamedTuple):
     announced: str = ""
     """The first sentence that says what the assistant is about to do; only of the first reply to a request."""
 
+    is_answer: bool = False
+    """Whether it said something and waits for no result."""
+
     @property
     def is_undone(self) -> bool:
         """Whether an edit of it was undone."""
@@ -129,8 +137,8 @@ class WorkRecord:
         """How it begins."""
         self._asked_before = False
         """Whether there was one before."""
-        self._changed_in: dict[str, int] = {}
-        """Names of files without their folders → the number of the last message that changed one."""
+        self._changed_in: dict[str, dict[str, int]] = {}
+        """Names of files without their folders → paths → the number of the last message that changed one."""
         self._state = WorkState()
 
     def add(self, message: ModelMessage) -> None:
@@ -154,7 +162,9 @@ class WorkRecord:
 
     def is_outdated(self, call: Call) -> bool:
         """Whether a file that a call read was changed since."""
-        return any(self._changed_in.get(base_name(path.partition(":")[0]), -1) > call.call_at[0] for path in call.read)
+        files = [path.partition(":")[0] for path in call.read]
+        changed = ((file, *each) for file in files for each in self._changed_in.get(base_name(file), {}).items())
+        return any(at > call.call_at[0] and is_same_path(path, file) for file, path, at in changed)
 
     def observes(self, number: int) -> bool:
         """Whether a user message is the result of a call in text, not the user's words."""
@@ -167,7 +177,7 @@ class WorkRecord:
 
     def state_text(self, budget_tokens: float, gone: Collection[int]) -> str:
         """Where the work stands, within the budget; `gone` are the messages that are no longer in the request."""
-        request = self._on_last_request(gone)
+        request = self._on_last_request(gone) if budget_tokens > LEAST_STATE_TOKENS else ""
         conclusions = [step.concluded for step in self.conclusions(gone)]
         state = self._state.text(budget_tokens - estimate_text(request), conclusions, gone)
         return "\n".join(filter(None, (request, state)))
@@ -178,10 +188,12 @@ class WorkRecord:
         if not self._asked_before or self._asked_at in gone:
             return ""
         request = f'The request "{self._asked}" below'
-        since = takewhile(lambda step: step.number > self._asked_at, reversed(self.steps))
+        since = [*takewhile(lambda step: step.number > self._asked_at, reversed(self.steps))]
         steps = [step for step in since if step.number in gone]
-        if not any(call for step in steps for call in step.calls if not call.in_text):
-            return f"{request} {ANSWERED_ABOVE}" if steps else ""
+        if not steps or not self._asked:
+            return ""
+        if steps[0] is since[0] and since[0].is_answer:
+            return f"{request} {ANSWERED_ABOVE}"
         announced = steps[-1].announced.replace('"', "'")
         begun = BEGUN_ABOVE.format(*(("step", "is") if len(steps) == 1 else (f"{len(steps)} steps", "are")))
         stated = f"{request} {begun}"
@@ -217,7 +229,8 @@ class WorkRecord:
         text = "\n".join(texts)
         self._take_back(text)
         announced = one_line(announcement(text), ANNOUNCED_CHARS) if number == self._asked_at + 1 else ""
-        self.steps.append(Step(number, tuple(map(self._timed, calls)), concluded(text), announced))
+        is_answer = bool(text.strip()) and all(call.in_text for call in calls) and not self._in_text
+        self.steps.append(Step(number, tuple(map(self._timed, calls)), concluded(text), announced, is_answer))
 
     def _take_back(self, text: str) -> None:
         """What the last reply concluded no longer counts if a text begins by taking it back."""
@@ -252,7 +265,8 @@ class WorkRecord:
                 self._answer((number, at), returned.pop(0), _REFUSALS.get(part.refusal, ""))
             elif part.by == USER:
                 if not (self._in_text and is_observation(part.text)):
-                    self._take_back(part.text)
+                    if len(part.text) <= SHORT_CHARS:
+                        self._take_back(part.text)
                     self._asked_before = self._asked_before or 0 <= self._asked_at < number
                     self._asked_at, self._asked = number, one_line(part.text.replace('"', "'"), ASKED_CHARS)
                 for _ in found[0].split() if (found := _UNDO.match(part.text)) else ():
@@ -339,15 +353,19 @@ class WorkRecord:
             changes = ()
         written = {base_name(change.path) for change in changes}
         self._scripts.update({name: script for name, script in begun.scripts.items() if name in written})
+        for name in written & self._scripts.keys() - begun.scripts.keys():  # what it replaces now is not known
+            self._scripts[name] = self._scripts[name]._replace(edits=())
         for script in self._scripts_run(begun, ending, text):
             changes += tuple(map(Change, script.files))
-            begun = begun._replace(edits={**begun.edits, **dict.fromkeys(script.files[:1], script.edits)})
-        changes = self._state.as_restored(changes)
+            if len(script.files) == 1:
+                begun = begun._replace(edits={**begun.edits, script.files[0]: script.edits})
+        changes = self._state.as_restored(changes, done_by(begun, ending.outcome, text))
         self._state.add(begun, ending, changes, call.call_at[0])
-        if begun.role is Role.SHOWED_CHANGES and not ending.outcome and call.result_at is not None:
+        if begun.role is Role.SHOWED_CHANGES and not ending.outcome and call.result_at is not None and _is_whole(begun):
             self._state.show_changes(call.result_at[0], patch_changes(text))
         changed = tuple(change.path for change in changes)
-        self._changed_in.update((base_name(path), call.call_at[0]) for path in changed)
+        for path in changed:
+            self._changed_in.setdefault(base_name(path), {})[path] = call.call_at[0]
         if restored := [change.path for change in changes if change.is_restored]:
             self._undo(restored)
         read = () if ending.outcome else begun.read
@@ -370,6 +388,19 @@ class WorkRecord:
 
 def _call(at: tuple[int, int], begun: Begun) -> Call:
     return Call(at, None, begun.head, begun.verb, read=begun.read, role=begun.role)
+
+
+def _is_whole(begun: Begun) -> bool:
+    """Whether a command that shows a patch shows all that was changed since the last commit in the files it names."""
+    programs = [simple for simple in begun.line or () if simple.program not in ("cd", "cat", "head", "tail")]
+    if not programs:  # a patch that was written before
+        return True
+    words = [word for simple in programs for word in simple.words[1:]]
+    return len(programs) == 1 and words[:1] == ["diff"] and all(_is_plain(word) for word in words[1:])
+
+
+def _is_plain(word: str) -> bool:
+    return word in ("HEAD", "--", "--no-color", "--no-pager") or ("." in word[1:] and not word.startswith("-"))
 
 
 def _ending(begun: Begun, text: str) -> Ending:

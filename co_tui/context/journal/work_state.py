@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from posixpath import join, normpath
 from typing import Final, NamedTuple
 
@@ -11,11 +12,12 @@ from co_tui.context.journal.command_runs import INLINE, INSTALLERS, RUN_ALL, Run
 from co_tui.context.journal.conclusions import says_little, strength_of
 from co_tui.context.journal.net_changes import GAP, NetChanges
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
-from co_tui.context.journal.shell_files import Change, base_name
+from co_tui.context.journal.shell_files import Change, base_name, restored_by
 from co_tui.context.journal.shown_lines import safe
 from co_tui.context.measure.count import estimate_text
 from co_tui.events.tool_wording import FAILED
 from co_tui.inert import one_line
+from co_tui.shell.programs import Simple
 
 MOST_FAILING: Final = 12
 MOST_CONCLUSIONS: Final = 6
@@ -26,6 +28,8 @@ STALE_CALLS: Final = 20
 MOST_PLANNED: Final = 12
 MOST_READ: Final = 6
 MOST_DONE: Final = 12
+MOST_SHOWN: Final = 64
+"""Files of a patch whose changes are stated."""
 _KEPT_FAILING: Final = 64
 _KEPT_READ: Final = 32
 _PATH_CHARS: Final = 240
@@ -106,6 +110,8 @@ class WorkState:
         self._changed: dict[str, _Changed] = {}
         self._failing: list[_Failing] = []
         self._done: dict[str, int] = {}
+        self._committed: set[str] = set()
+        """Files whose changes were committed: what brings them back keeps those."""
         self._copies: dict[str, str] = {}
         """Copies → the files that they are copies of, as these were before all edits."""
         self._read: dict[str, None] = {}
@@ -137,7 +143,7 @@ class WorkState:
             and (ending.outcome or not (each.is_slip or _is_there_now(each, begun)))
         ]
         for change in changes:
-            self._change(change, begun.edit_of(change.path), at)
+            self._change(change, begun.edit_of(change.path, is_only=len(changes) == 1), at)
         self._go_to_folder(begun, ending)
         if _ran(ending):
             self._fail(begun, ending)
@@ -160,28 +166,38 @@ class WorkState:
             self._home = self._home or (found[1] if found[1] in self._went_to else "")
             self._went_to.add(found[1])
 
-    def as_restored(self, changes: Iterable[Change]) -> tuple[Change, ...]:
-        """The changes of a call; a file that becomes the copy that was made of it before its edits is restored."""
+    def as_restored(self, changes: Iterable[Change], line: Sequence[Simple]) -> tuple[Change, ...]:
+        """The changes of a call; a file that becomes the copy that was made of it before its edits is restored, and so
+        are those that `git` brings back."""
+        found = {change.path: change for change in changes}
+        for path, change in found.items():
+            if change.source and self._copies.get(normpath(change.source)) == self._known(path):
+                found[path] = change._replace(is_restored=True, is_whole=False)
+        known = [path for path, of in self._changed.items() if not of.is_new and not of.is_restored]
+        found.update((path, Change(path, is_restored=True)) for path in restored_by(line, known) if path not in found)
+        if any(simple.program == "git" and "commit" in simple.words[1:3] for simple in line):
+            self._committed.update(known)
         return tuple(
-            change._replace(is_restored=True, is_whole=False)
-            if self._copies.get(normpath(change.source)) == self._known(change.path)
+            change._replace(is_restored=False, is_whole=True)
+            if change.is_restored and self._known(path) in self._committed
             else change
-            for change in changes
+            for path, change in found.items()
         )
 
     def show_changes(self, at: int, patch: Mapping[str, Sequence[str]]) -> None:
         """A patch showed what was changed so far."""
-        for name, lines in patch.items():
+        for name, lines in islice(patch.items(), MOST_SHOWN):
             if (path := self._known(name)) in self._changed:
                 self._net.replace(path, at, lines)
 
     def _change(self, change: Change, edit: Sequence[str], at: int) -> None:
         path = self._known(change.path)
-        if change.source and not change.is_restored:
-            self._copies[path] = "" if (of := self._known(change.source)) in self._changed else of
+        self._copies.pop(path, None)
+        if change.source and not change.is_restored and (of := self._known(change.source)) not in self._changed:
+            self._copies[path] = of
         if change.is_whole or change.is_removed or change.is_restored:
             self._net.forget(path)
-        elif edit:
+        if edit:
             self._net.add(path, at, edit)
         before = self._changed.pop(path, None)
         is_new = (

@@ -31,6 +31,7 @@ _OLD: Final = frozenset(("oldstring", "oldstr", "oldtext", "old", "search", "old
 _NEW: Final = frozenset(
     ("newstring", "newstr", "newtext", "new", "replace", "newcode", "newcontent", "replacementcontent", "replacement")
 )
+_SEVERAL: Final = ("edits", "replacements")
 _MARKER: Final = late_pattern(r"(<{5,9} ?SEARCH|={5,9}|>{5,9} ?REPLACE)[ \t]*")
 """A line that begins, divides or ends an edit block."""
 _ANSI: Final = late_pattern(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
@@ -130,9 +131,8 @@ def changes_in(values: Mapping[str, Any]) -> list[str]:
     old, new = _one_of(values, _OLD), _one_of(values, _NEW)
     if old is not None and new is not None:
         return edited_lines(values[old], values[new])
-    edits = values.get("edits")
-    each = edits if isinstance(edits, list) else []
-    return [line for edit in each if isinstance(edit, dict) for line in changes_in(edit)]
+    several = [each for name in _SEVERAL if isinstance(found := values.get(name), list) for each in found]
+    return [line for each in several if isinstance(each, dict) for line in changes_in(each)]
 
 
 def edit_in(values: Mapping[str, Any]) -> list[Any]:
