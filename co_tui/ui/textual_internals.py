@@ -20,7 +20,7 @@ from textual._animator import Animator
 from textual._compositor import ChopsUpdate, Compositor
 from textual._xterm_parser import XTermParser
 from textual.cache import LRUCache
-from textual.events import Event, Key, Resize
+from textual.events import Event, Key
 from textual.geometry import Region, Size
 
 if TYPE_CHECKING:
@@ -86,16 +86,14 @@ INTERNALS: Final = (
     Internal("textual.dom:DOMNode", "_pruning", "A node being removed is still attached; its children may be gone."),
     Internal("textual.widget:Widget", "_forward_event", "Send keys to a widget as if they were typed.", "self event"),
     Internal("textual.screen:Screen", "_forward_event", "Ignore clicks on a widget being removed.", "self event"),
-    Internal(
-        "textual.screen:Screen", "_screen_resized", "Fit before a frame at a new size is drawn; once.", "self size"
-    ),
+    Internal("textual.screen:Screen", "_screen_resized", "Fit before a frame at a new size is drawn.", "self size"),
     Internal(
         "textual.scroll_view:ScrollView",
         "_size_updated",
         "The same; the event comes after that frame.",
         "self size virtual_size container_size layout",
     ),
-    Internal("textual.screen:Screen", "_compositor_refresh", "Measure frames, and leave out old sizes.", "self"),
+    Internal("textual.screen:Screen", "_compositor_refresh", "Measure what a frame costs.", "self"),
     Internal("textual.screen:Screen", "_compositor", "Replaced by ours."),
     Internal("textual._compositor", "Compositor", "Subclassed: it draws every widget for each change of one."),
     Internal("textual._compositor:Compositor", "_get_renders", "Only what is in the part to draw.", "self crop"),
@@ -129,8 +127,6 @@ INTERNALS: Final = (
     Internal("textual.drivers.linux_driver:LinuxDriver", "_must_signal_resume", "Announce the return from a stop."),
     Internal("textual.drivers.linux_driver:LinuxDriver", "_sigtstp_application", "Stop the process group.", "self _"),
     Internal("textual.drivers.linux_driver:LinuxDriver", "_sigcont_application", "Continue after SIGSTOP.", "self _"),
-    Internal("textual.drivers.linux_driver:LinuxDriver", "_get_terminal_size", "Leave out old sizes.", "self"),
-    Internal("textual.drivers.linux_driver:LinuxDriver", "_in_band_window_resize", "Who knows the size."),
     Internal("textual.driver:Driver", "_auto_restart", "False while another program has the terminal."),
     Internal("textual.drivers.web_driver:WebDriver", "_write", "Output survives a server that is gone."),
     Internal("rich.markdown:Markdown", "_flatten_tokens", "Add each link's address.", "self tokens"),
@@ -257,12 +253,6 @@ def refresh_ansi_filter(app: "AnyApp") -> None:
     app._refresh_truecolor_filter(app.ansi_theme)
 
 
-def terminal_size(app: "AnyApp") -> Size:
-    """The size of the terminal now; a busy app has yet to hear of it."""
-    driver = app._driver
-    return driver.terminal_size or app.size if isinstance(driver, LinuxDriverInternals) else app.size
-
-
 class SteadyAnimator(Animator):
     """Survives an animation step that ends another animation: Textual then fails with a KeyError."""
 
@@ -299,11 +289,6 @@ class ScreenInternals(AnyScreen):
         return nullcontext()
 
     def _compositor_refresh(self) -> None:
-        size = terminal_size(self.app)
-        if size != self.outer_size and self.is_current:  # the frame would be scattered over the terminal
-            self.app.post_message(Resize(size, size))
-            self.refresh()
-            return
         with self.drawing():
             super()._compositor_refresh()
 
@@ -311,8 +296,6 @@ class ScreenInternals(AnyScreen):
         """Adapt to a new size, before anything is drawn at it."""
 
     def _screen_resized(self, size: Size) -> None:
-        if size == self.outer_size:  # its own layout reports this to it again
-            return
         self.fit(size)
         super()._screen_resized(size)
 
@@ -494,11 +477,6 @@ class LinuxDriverInternals(LinuxDriver):
     def has_screen(self) -> bool:
         """False while another program has the terminal."""
         return self._auto_restart
-
-    @property
-    def terminal_size(self) -> Size | None:
-        """As the system knows it; None if the terminal reports it itself."""
-        return None if self._in_band_window_resize else Size(*self._get_terminal_size())
 
     @property
     def is_writing(self) -> bool:

@@ -46,14 +46,11 @@ class Cells:
     """The characters on a terminal's screen: positions, text and erasing; all else is passed over."""
 
     def __init__(self, columns: int, rows: int) -> None:
-        self._cells: list[list[str]] = []
         self.resize(columns, rows)
 
     def resize(self, columns: int, rows: int) -> None:
-        """What there is room for stays."""
         self._columns, self._rows = columns, rows
-        kept = [*self._cells[:rows], *([] for _ in range(rows - len(self._cells)))]
-        self._cells = [[*row[:columns], *[" "] * (columns - len(row))] for row in kept]
+        self._cells = [[" "] * columns for _ in range(rows)]
         self._x = self._y = 0
 
     @property

@@ -2,10 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-from textual.geometry import Size
-
-from co_tui.ui import textual_internals
 from co_tui.ui.app import CoTui
 from co_tui.ui.transcript.block import Block
 from tests.support.long_run import also_in_a_long_run
@@ -67,30 +63,3 @@ async def test_each_frame_at_a_new_size_shows_what_is_read(home: Path, provider:
             await until(pilot, lambda frames=frames: frames.chats)
             assert len(frames.chats) == 1, f"one look of the chat at {size}"
             assert frames.chats.pop()[1].strip("│ ") == first
-
-
-async def test_no_frame_has_a_size_that_the_terminal_no_longer_has(
-    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with running(launch_for(home, provider), size=(140, 40)) as (app, pilot):
-        growing = Block("reply", "The beginning.")
-        app.chat.transcript.show([growing])
-        await pilot.pause()
-        for size in SIZES:
-            # The terminal has it already; the app hears of it only by and by, while it draws a stream.
-            monkeypatch.setattr(textual_internals, "terminal_size", lambda _, size=size: Size(*size))
-            drawn: set[tuple[int, int]] = set()
-            app.post_display_hook = lambda drawn=drawn: drawn.add(tuple(app.chat.outer_size))  # type: ignore[method-assign]
-            app.chat.transcript.grow(growing, " More words.")
-            await until(pilot, lambda drawn=drawn: drawn)
-            assert drawn == {size}
-
-
-async def test_a_new_size_is_laid_out_once(home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with running(launch_for(home, provider), size=(140, 40)) as (app, pilot):
-        fitted: list[Size] = []
-        monkeypatch.setattr(app.chat, "fit", fitted.append)
-        for size in SIZES:
-            await pilot.resize_terminal(*size)
-            await pilot.pause()
-        assert fitted == [Size(*size) for size in SIZES]
