@@ -221,7 +221,7 @@ def announcement(text: str) -> str:
 
 
 def _says_enough(sentence: str) -> bool:
-    return sentence.count(" ") >= FEW_WORDS or _WIDE.search(sentence) is not None
+    return (sentence.count(" ") >= FEW_WORDS or bool(_WIDE.search(sentence))) and not _FILLER.match(sentence)
 
 
 def _is_announcement(sentence: str) -> bool:

@@ -169,19 +169,22 @@ class WorkState:
     def as_restored(self, changes: Iterable[Change], line: Sequence[Simple]) -> tuple[Change, ...]:
         """The changes of a call; a file that becomes the copy that was made of it before its edits is restored, and so
         are those that `git` brings back."""
-        found = {change.path: change for change in changes}
-        for path, change in found.items():
-            if change.source and self._copies.get(normpath(change.source)) == self._known(path):
-                found[path] = change._replace(is_restored=True, is_whole=False)
+        found = [
+            change._replace(is_restored=True, is_whole=False)
+            if change.source and self._copies.get(normpath(change.source)) == self._known(change.path)
+            else change
+            for change in changes
+        ]
+        named = {change.path for change in found}
         known = [path for path, of in self._changed.items() if not of.is_new and not of.is_restored]
-        found.update((path, Change(path, is_restored=True)) for path in restored_by(line, known) if path not in found)
+        found += [Change(path, is_restored=True) for path in restored_by(line, known) if path not in named]
         if any(simple.program == "git" and "commit" in simple.words[1:3] for simple in line):
             self._committed.update(known)
         return tuple(
             change._replace(is_restored=False, is_whole=True)
-            if change.is_restored and self._known(path) in self._committed
+            if change.is_restored and self._known(change.path) in self._committed
             else change
-            for path, change in found.items()
+            for change in found
         )
 
     def show_changes(self, at: int, patch: Mapping[str, Sequence[str]]) -> None:

@@ -1,6 +1,7 @@
 """Save memory: messages that left the history are kept compressed, and decompressed when read."""
 
 import json
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -11,8 +12,10 @@ from co_tui.session.state.session_state import Entry, SessionState, seq_of
 
 BLOCK_MESSAGES: Final = 128
 """Messages that are compressed together, which takes half the room of each alone."""
-_PRESET: Final = 1
-"""Sees repetitions across a megabyte: each summary repeats most of the one before."""
+BLOCK_CHARS: Final = 250_000
+"""Of a block: more would take long to read again. A message that is longer, such as one with an image, is one alone."""
+_LZMA: Final = b"\xfd7zXZ"
+"""How its output begins."""
 
 
 class _Block:
@@ -24,18 +27,15 @@ class _Block:
         self._lines: list[str] = []
         self._packed = b""
 
-    def __len__(self) -> int:
-        return len(self._lines)
+    def has_room_for(self, line: str) -> bool:
+        return len(self._lines) < BLOCK_MESSAGES and sum(map(len, self._lines)) + len(line) <= BLOCK_CHARS
 
-    def add(self, message: Json) -> "PackedMessage":
-        self._lines.append(json.dumps(message))
+    def add(self, line: str) -> "PackedMessage":
+        self._lines.append(line)
         return PackedMessage(self, len(self._lines) - 1)
 
     def close(self) -> None:
-        with suppress(ImportError):  # Python may be built without it; then messages stay lines
-            import lzma  # deferred: needed only once messages left the history
-
-            self._packed, self._lines = lzma.compress("\n".join(self._lines).encode(), preset=_PRESET), []
+        self._packed, self._lines = _compressed("\n".join(self._lines).encode()), []
 
     def lines(self) -> list[str]:
         return self._lines or _decompressed(self._packed)  # in this order: another thread may read while it is closed
@@ -44,9 +44,21 @@ class _Block:
 @lru_cache(maxsize=1)
 def _decompressed(packed: bytes) -> list[str]:
     """Cached: messages are read in order."""
-    import lzma
+    if packed.startswith(_LZMA):
+        import lzma
 
-    return lzma.decompress(packed).decode().split("\n")
+        return lzma.decompress(packed).decode().split("\n")
+    return zlib.decompress(packed).decode().split("\n")
+
+
+def _compressed(text: bytes) -> bytes:
+    """By lzma, which finds what summaries repeat; quickly where images would make that slow, or without it."""
+    if len(text) <= BLOCK_CHARS:
+        with suppress(ImportError):  # Python may be built without it
+            import lzma  # deferred: needed only once messages left the history
+
+            return lzma.compress(text, preset=0)
+    return zlib.compress(text, 1)
 
 
 class PackedMessage(Mapping[str, Any]):
@@ -192,7 +204,8 @@ class _Packing:
         return self._messages[id(message)][1]
 
     def _added(self, message: Json) -> PackedMessage:
-        if len(self._block) == BLOCK_MESSAGES:
+        line = json.dumps(message)
+        if not self._block.has_room_for(line):
             self._block.close()
             self._block = _Block()
-        return self._block.add(message)
+        return self._block.add(line)

@@ -157,3 +157,44 @@ def test_net_changes_are_the_difference_of_first_and_last_text(first: list[str],
     shown = net.shown({0}, 100_000).get("file", [])
     assert sorted(line[1:] for line in shown if line[0] == "+") == sorted(set(file) - set(before))
     assert sorted(line[1:] for line in shown if line[0] == "-") == sorted(set(before) - set(file))
+
+
+def test_what_git_brings_back_is_no_longer_stated() -> None:
+    """By a name, a folder, or as a whole; not what was committed, and not a file that is new."""
+    for command in ("git checkout shop.py", "git checkout .", "git restore .", "git reset --hard", "git stash"):
+        state = record(*edit("a", "b"), call("bash", command=command), result("")).state_text(400, ALL)
+        assert "shop.py (×2, as before)" in state and "Changed in" not in state, command
+    below = record(*edit("a", "b", "src/shop.py"), call("bash", command="git checkout -- src"), result(""))
+    assert "Changed in" not in below.state_text(400, ALL)
+    commit = [call("bash", command="git commit -am done"), result("")]
+    back = [call("bash", command="git checkout -- shop.py"), result("")]
+    assert "as before" not in record(*edit("a", "b"), *commit, *edit("b", "c"), *back).state_text(400, ALL)
+    for command in ("git checkout main", "git stash pop", "git restore --staged shop.py", "git reset HEAD"):
+        assert "Changed in shop.py" in record(*edit("a", "b"), call("bash", command=command), result("")).state_text(
+            400, ALL
+        ), command
+
+
+def test_patches_that_are_reversed_or_only_checked_and_those_of_other_versions_change_nothing() -> None:
+    patch = "--- a/shop.py\n+++ b/shop.py\n@@ -1 +1 @@\n-x = 0\n+x = 9\n"
+    for command in ("git apply --check", "git apply -R", "patch -p1 --dry-run"):
+        assert "x = 9" not in record(call("bash", command=f"{command} <<'EOF'\n{patch}EOF"), result("")).state_text(
+            400, ALL
+        )
+    for command in ("git diff v1 v2", "git diff --cached", "git diff -R", "git -C ../other diff"):
+        shown = [call("bash", command=command), result(f"diff --git a/shop.py b/shop.py\n{patch}")]
+        assert changed(*edit("a", "b"), *shown) == "shop.py:\n    -a\n    +b", command
+
+
+def test_edits_of_several_files_are_stated_by_file() -> None:
+    """In the form of our own tool, too; a text that is written whole leaves no older edit."""
+    both = [{"path": f"{name}.py", "replacements": [{"old_text": name, "new_text": "z"}]} for name in "ab"]
+    text = changed(call("edit_files", files=both), result("Changed 2 files."))
+    assert text == "b.py:\n    -b\n    +z\nChanged in a.py:\n    -a\n    +z"
+    code = "a = open('a.py').read().replace('x = 1', 'x = 2')\nopen('a.py', 'w').write(a)\nopen('b.py', 'w').write(a)\n"
+    assert changed(call("bash", command=f"python3 - <<'EOF'\n{code}EOF"), result("")) == ""  # which of the two?
+
+
+def test_lines_of_escape_codes_and_blanks_are_harmless() -> None:
+    text = changed(*edit(f"a\n\x1b[31m\nb\n{' ' * 90_000}c", "a\n\x1b[31m\nB"))
+    assert "-b" in text and "+B" in text and len(text) < 500 and "\x1b" not in text

@@ -16,8 +16,9 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.journal.calls import PLAN
-from co_tui.context.journal.conclusions import concluded
+from co_tui.context.journal.conclusions import announcement, concluded
 from co_tui.context.journal.shell_files import MOST_WRITTEN, Script, scripts_in
+from co_tui.context.journal.text_calls import calls_in_text
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.events.stored_messages import RESTORED
 from tests.support.long_run import drawn
@@ -510,3 +511,24 @@ def test_code_in_a_sentence_does_not_end_it_and_a_cut_one_says_nothing() -> None
     stated = "The setting `{'MIGRATE': False}` is the cause: `x` is `True: no`."
     assert concluded(stated) == stated
     assert concluded("You're right, the") == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Waiting for the tests to end.",
+        "That's not the only thing, the cache is stale, too.",
+        "No. 3 of the list is done.",
+    ],
+)
+def test_what_goes_on_takes_nothing_back(text: str) -> None:
+    found = "The issue is that the parser reads the file twice."
+    said_next = ModelResponse(parts=[TextPart(text)])
+    assert "twice" in record(call("ls", found), result("a.py"), said_next).state_text(400, ALL)
+    assert "twice" in record(call("ls", found), result("a.py"), said("No, thanks, but sort them")).state_text(400, ALL)
+
+
+def test_hostile_texts_are_read_quickly() -> None:
+    for text in ("ready when you are " * 26 + "x", "sorry " * 40 + "x", "thank you for " * 40 + "!x", "ok " * 9_000):
+        assert announcement(text) == ""
+    assert calls_in_text("<tool_call>{" * 15_000) == []

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from co_tui.session.state.released import _Block, is_event_packed
+from co_tui.session.state.released import _LZMA, BLOCK_CHARS, _Block, _compressed, _decompressed, is_event_packed
 from co_tui.ui.app import CoTui
 from co_tui.ui.timeline.timeline_log import EVERYTHING
 from co_tui.ui.timeline.timeline_widget import Timeline
@@ -70,7 +70,7 @@ async def test_results_that_left_the_context_are_packed_and_read_as_before(home:
 
 def test_a_text_that_its_message_does_not_have_stays_as_it_is() -> None:
     part = {"part_kind": "tool-return", "tool_call_id": "c", "content": "as logged " * 100}
-    message = _Block().add({"kind": "request", "parts": [part]})
+    message = _Block().add(json.dumps({"kind": "request", "parts": [part]}))
     same, other = (Block("tool", "{}", result=text * 100) for text in ("as logged ", "with more "))
     for block in (same, other):
         block.pack(message)
@@ -83,7 +83,7 @@ def test_a_text_that_its_message_does_not_have_stays_as_it_is() -> None:
 
 def test_a_long_prompt_is_packed_and_stays_folded_without_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "A pasted line.\n" * 400
-    message = _Block().add({"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]})
+    message = _Block().add(json.dumps({"kind": "request", "parts": [{"part_kind": "user-prompt", "content": text}]}))
     block = Block("user", text)
     block.pack(message)
     assert block.is_packed and block.text == text
@@ -93,10 +93,19 @@ def test_a_long_prompt_is_packed_and_stays_folded_without_its_text(monkeypatch: 
 
 def test_the_height_of_a_packed_reply_is_estimated_without_unpacking_it(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "## Part\n\nIt says so. " * 40
-    message = _Block().add({"kind": "response", "parts": [{"part_kind": "text", "content": text}]})
+    message = _Block().add(json.dumps({"kind": "response", "parts": [{"part_kind": "text", "content": text}]}))
     block = Block("reply", text)
     before = [estimated_height(block, width) for width in (40, 80)]
     block.pack(message)
     assert block.is_packed and block.text == text
     monkeypatch.setattr(PackedText, "unpacked", lambda _: pytest.fail("it was unpacked"))
     assert [estimated_height(block, width) for width in (40, 80)] == before
+
+
+def test_a_message_with_an_image_is_packed_alone_and_quickly() -> None:
+    block, long = _Block(), "x" * BLOCK_CHARS
+    block.add("{}")
+    assert block.has_room_for("{}") and not block.has_room_for(long)
+    for text in ("{}", f'"{long}"'):
+        assert _decompressed(_compressed(text.encode())) == [text]
+    assert _compressed(b"{}").startswith(_LZMA) and not _compressed(f'"{long}"'.encode()).startswith(_LZMA)
