@@ -56,7 +56,7 @@ _ABBREVIATED: Final = late_pattern(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|Mr|Ms|Dr|No|app
 _OPENERS: Final = (
     r"(?:(?:ok(?:ay)?|now|next|then|so|first(?:ly)?|finally|also|and|but|great|good|perfect|alright"
     r"|right|sure|certainly|"
-    r"of course|absolutely|excellent|actually|however|no problem|wait|hmm|yes|done|thank you[^,.!]*|thanks"
+    r"of course|absolutely|excellent|actually|however|no problem|wait|hmm|yes|done|thank you[^,.!]*+|thanks"
     r"|好的?|嗯)[,!.:，。！]?\s*)*"
 )
 _CHECKS: Final = (
