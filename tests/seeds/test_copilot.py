@@ -287,7 +287,7 @@ async def _on_demand(talking: Conversation, session: Session) -> None:
     with pytest.raises(CompactionRefused) as nothing:
         await session.compact()
     talking.notes["nothing"] = str(nothing.value)
-    await session.submit("A long text: " + "word " * 1_000)
+    await session.submit("A long text: " + "word " * 2_000)
     await fill(session, 5)
     first = asyncio.create_task(session.compact())
     await asyncio.sleep(0)
