@@ -14,6 +14,8 @@ from co_tui.inert import one_line
 
 ANSWER_CHARS: Final = 60
 GIST_CHARS: Final = 100
+CHANGED_LINES, CHANGED_CHARS = 6, 140
+"""Of an edit."""
 FOUND_CHARS: Final = 80
 """Of the first line that a search found."""
 _RULES: Final = tuple(3 * sign for sign in "=*#~_-")
@@ -37,6 +39,8 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
     if ending.outcome:
         return Answer(gist=one_line(ending.error, GIST_CHARS))
     lines = [line.strip() for line in map(clean, result[:_READ_CHARS].splitlines()) if not is_empty(line)]
+    if changed := _changed_lines(begun):
+        return Answer(gist=changed)
     if begun.outline:
         has_run = begun.line is not None and lines
         return Answer(short=_last_of(lines)) if has_run else Answer(gist=begun.outline)
@@ -54,6 +58,15 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
     if begun.line is None:
         return Answer(gist=one_line(lines[0], GIST_CHARS))
     return Answer(gist=_last_of(lines))
+
+
+def _changed_lines(begun: Begun) -> str:
+    """The first lines that an edit removes and adds: an editor only says that it was made."""
+    if begun.line is not None:  # the head has them
+        return ""
+    changed = (line for lines in begun.edits.values() for line in lines if line[:1] in ("-", "+"))
+    telling = (f"{line[0]}{clean(line[1:]).strip()}" for line in changed if not is_empty(line[1:]))
+    return one_line(" ".join(islice(telling, CHANGED_LINES)), CHANGED_CHARS)
 
 
 def _last_of(lines: Sequence[str]) -> str:

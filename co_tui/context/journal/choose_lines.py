@@ -27,7 +27,7 @@ NOTABLE_LINE: Final = late_pattern(
 """Lines about decisions, errors and open tasks."""
 AGAIN: Final = (1.0, 0.1, 0.03)
 """Factor for a name that is present not yet, once, or more often."""
-NEIGHBOUR: Final = 0.1
+NEIGHBOUR: Final = 0.2
 """Of the worth of a line: what each line next to it gains."""
 OF_A_MAP: Final = frozenset("│⋮├└")
 MAP_WEIGHT: Final = 0.7

@@ -227,19 +227,28 @@ def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float,
     last, which is worked on next."""
     calls = [each for each in candidates if each.head.kind is Kind.CALL]
     prompts = [each for each in candidates if each.head.kind is Kind.USER]
-    edits = list({each.head.text: each for each in calls if each.role in (Role.EDITED, Role.SHOWED_CHANGES)}.values())
-    for candidate in (*reversed(calls[-LATEST_STEPS:]), *reversed(edits), *reversed(prompts)):
+    edits = _newest_of_each(each for each in calls if each.role in (Role.EDITED, Role.SHOWED_CHANGES))
+    steps = _newest_of_each(calls, with_result=True)
+    for candidate in (*steps[:LATEST_STEPS], *edits, *reversed(prompts)):
         if candidate.head_cost > room:
             break
         room -= candidate.head_cost
         chooser.open(candidate)
-    for candidate in reversed(edits):
+    for candidate in edits:
         chooser.show_best(candidate)
-    for candidate in edits[-LATEST_EDITS:]:
+    reads = _newest_of_each(each for each in calls if each.role is Role.READ_LAST)
+    for candidate in (*edits[:LATEST_EDITS], *reads[:LATEST_READS]):
         chooser.show_around_best(candidate, read_room)
-    reads = list({each.head.text: each for each in calls if each.role is Role.READ_LAST}.values())
-    for candidate in reads[-LATEST_READS:]:
-        chooser.show_around_best(candidate, read_room)
+
+
+def _newest_of_each(calls: Iterable[Candidate], *, with_result: bool = False) -> list[Candidate]:
+    """Of calls that are alike, the newest; the newest first. `with_result`, those that came to the same."""
+    found: dict[tuple[str, ...], Candidate] = {}
+    for each in calls:
+        key = (each.head.text, *((each.head.outcome, each.head.came) if with_result else ()))
+        found.pop(key, None)
+        found[key] = each
+    return [*reversed(found.values())]
 
 
 def _with_findings(

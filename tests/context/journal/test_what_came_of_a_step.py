@@ -172,6 +172,37 @@ def test_an_edit_shows_what_was_replaced_by_what() -> None:
     ]
 
 
+def test_an_edit_without_room_for_its_lines_says_what_it_changed_first_not_that_it_was_made() -> None:
+    values = {
+        "path": "shop.py",
+        "old_string": "def total():\n    return 0",
+        "new_string": "def total():\n    return price_sum",
+    }
+    made = "Successfully replaced text in shop.py. Changed 25 characters to 33 characters."
+    assert answer_of(begin_call("edit", values), Ending(), made).gist == "-return 0 +return price_sum"
+    failed = answer_of(begin_call("edit", values), Ending("failed", "No match for old_string."), "")
+    assert failed.gist == "No match for old_string."
+
+
+def edit_of(path: str, name: str, lines: int) -> list[ModelMessage]:
+    new = "\n".join(f"{name}_{n} = {path.removesuffix('.py')}_{n}" for n in range(lines))
+    return called("edit", "Edited.", path=path, old_string="0", new_string=new)
+
+
+def test_the_latest_steps_are_different_ones() -> None:
+    edits = [called("edit", "Edited.", path=f"part_{n}.py", old_string="0", new_string=f"row_{n}") for n in range(9)]
+    lines = told(*[message for edit in edits for message in (*edit, *ran("make all", NOISE))], budget=300)
+    assert [line for line in lines if line.startswith("- $ make all")] == ["- $ make all (again, time 9)"], lines
+    assert sum(line.startswith("- edit") for line in lines) > 5
+
+
+def test_the_newest_edit_of_a_file_is_shown_although_it_was_edited_before() -> None:
+    between = [each for n in range(4) for each in edit_of(f"till_{n}.py", f"till_row_{n}", 3)]
+    newest = edit_of("shop.py", "shop_row", 14)
+    lines = told(*edit_of("shop.py", "first_row", 3), *between, *newest, *ran("make", "built"), budget=300)
+    assert sum("+shop_row" in line for line in lines) > 7 > sum("+till_row" in line for line in lines), lines
+
+
 def test_edit_blocks_of_a_reply_show_what_was_replaced_by_what() -> None:
     block = "shop.py\n<<<<<<< SEARCH\nprice_sum = 0\n=======\nprice_sum = base_price\n>>>>>>> REPLACE"
     lines = "\n".join(told(answer(f"The sum begins with the base.\n\n{block}")))
