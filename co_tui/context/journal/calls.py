@@ -124,6 +124,9 @@ class Begun(NamedTuple):
     edits: Mapping[str, Sequence[str]] = {}
     """The lines that it removes and adds, by file; of the only file it changes, under no name."""
 
+    runs_script: bool = False
+    """Whether a script that it runs makes edits."""
+
     def edit_of(self, path: str, *, is_only: bool) -> Sequence[str]:
         """The lines that it removes and adds in a file, which may be the only one that it changes."""
         return self.edits.get(path) or (self.edits.get("", ()) if is_only else ())

@@ -12,6 +12,7 @@ from itertools import pairwise, repeat
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import Role
+from co_tui.context.journal.command_runs import INSTALLERS, TO_INSTALL
 from co_tui.context.journal.entries import Entry, Head, Kind, Place
 from co_tui.context.journal.shown_lines import FIRST, ShownLine, bare_line
 from co_tui.context.measure.count import estimate_text
@@ -25,9 +26,14 @@ NOTABLE_LINE: Final = late_pattern(
     re.I,
 )
 """Lines about decisions, errors and open tasks."""
+_ERROR: Final = late_pattern(r"\s*(?:E\s+)?(?:[a-z]\w*\.)*\w*(?:Error|Exception): ?\S.*")
+ERROR_WEIGHT: Final = 2.0
+"""The value of a line that says which error it was, apart from the names in it."""
+DULL_WEIGHT: Final = 0.4
+"""What a line counts that an installer printed while all went well."""
 AGAIN: Final = (1.0, 0.1, 0.03)
 """Factor for a name that is present not yet, once, or more often."""
-NEIGHBOUR: Final = 0.2
+NEIGHBOUR: Final = 0.15
 """Of the worth of a line: what each line next to it gains."""
 OF_A_MAP: Final = frozenset("│⋮├└")
 MAP_WEIGHT: Final = 0.7
@@ -74,12 +80,14 @@ class _Weighed(NamedTuple):
     cost: int
     names: tuple[str, ...]
     is_notable: bool
+    is_error: bool
 
 
 @lru_cache(maxsize=4_096)
 def _weighed(text: str) -> _Weighed:
     """Cached: the lines of a journal are weighed again each time it is written."""
-    return _Weighed(estimate_text(text) + LINE_COST, tuple(names_in(text)), NOTABLE_LINE.search(text) is not None)
+    is_notable, is_error = NOTABLE_LINE.search(text) is not None, _ERROR.fullmatch(text) is not None
+    return _Weighed(estimate_text(text) + LINE_COST, tuple(names_in(text)), is_notable, is_error)
 
 
 @dataclass(slots=True)
@@ -98,17 +106,22 @@ class Candidate:
     weighed: list[_Weighed] = field(default_factory=list)
     head_cost: int = 0
     head_names: tuple[str, ...] = ()
+    is_dull: bool = False
+    """Whether its lines hardly ever matter."""
 
     def __post_init__(self) -> None:
         self.weighed = [_weighed(line.text) for line in self.lines]
         is_said = self.head.kind is Kind.SAID
+        installs = self.head.verb in INSTALLERS and not TO_INSTALL.isdisjoint(self.head.text.split())
+        self.is_dull = installs and not self.head.outcome
         self.head_cost = LINE_COST if is_said else estimate_text(f"{self.head.line}{self.head.came}") + LINE_COST
         self.head_names = () if is_said else tuple(names_in(f"{self.head.text} {self.head.came}"))
 
     def weight_of(self, place: int) -> float:
         """What a line counts: of a script that was run, what it printed counts as that of any other command."""
         is_result = self.lines[place].position.message != self.head.at[0]
-        return WEIGHTS[Role.RAN if self.role is Role.WROTE and is_result else self.role]
+        weight = WEIGHTS[Role.RAN if self.role is Role.WROTE and is_result else self.role]
+        return weight * DULL_WEIGHT if self.is_dull else weight
 
     def neighbours(self, place: int) -> list[int]:
         """The places of the lines that stood directly before and after."""
@@ -294,10 +307,12 @@ class Chooser:
         return sum(map(self._left.get, names, repeat(0.0)))
 
     def _worth(self, candidate: Candidate, place: int) -> float:
-        _, names, is_notable = candidate.weighed[place]
+        _, names, is_notable, is_error = candidate.weighed[place]
         worth = self._names_worth(names) + candidate.gains.get(place, 0.0)
         if candidate.head.kind is Kind.SAID and (place == 0 or is_notable):
             worth += CONCLUSION_WEIGHT
+        if is_error:
+            worth += ERROR_WEIGHT
         if not candidate.is_open:
             worth += self._names_worth(candidate.head_names)
         if self.focus and not self.focus.isdisjoint(_words(candidate.lines[place].text)):

@@ -37,6 +37,7 @@ WRITE: Final = "write"
 INLINE: Final = ("python -c", "node -e")
 """Programs that get their code as an argument."""
 INSTALLERS: Final = frozenset(("pip", "pip3", "uv", "npm", "pnpm", "yarn", "apt", "apt-get", "cargo", "brew", "gem"))
+TO_INSTALL: Final = frozenset(("install", "add", "i", "ci"))
 MOST_TARGETS: Final = 12
 _TARGET_CHARS: Final = 300
 

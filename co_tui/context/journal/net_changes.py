@@ -22,10 +22,14 @@ LEAST_SHOWN: Final = 3
 """With room for fewer lines of a file, none are shown."""
 LEAST_TOKENS: Final = 30
 """With less room than this, no further file is shown."""
+TELLING_CHARS: Final = 12
+"""A shorter line may be anywhere in a file."""
 GAP: Final = "…"
 HEADING_TOKENS: Final = 6
 _TAKES_BACK: Final = {"+": "-", "-": "+", " ": "unchanged "}
 _FILE: Final = re.compile(r"\+\+\+ (?:b/)?([^\t]+)|\*\*\* (?:Add|Update) File: (.+)")
+_NUMBER: Final = re.compile(r"^\s*\d+[:\t-]")
+"""Before a line of a file that is shown with numbers."""
 _NO_FILE: Final = "/dev/null"
 _BETWEEN: Final = re.compile(r"diff --git |index [0-9a-f]+\.\.|--- (?:a/|/dev/null)|\*\*\* |\\ No newline")
 _HUNK: Final = re.compile(r"@@(?: -\d\S* \+\d\S* @@)? ?")
@@ -38,6 +42,14 @@ class Edit(NamedTuple):
     """The number of the message that has it."""
     lines: tuple[str, ...]
     """With `-`, `+` or a blank before them."""
+    is_sure: bool = True
+    """False for replacements of a script, which may have found nothing to replace."""
+
+    def is_refuted_by(self, seen: Collection[str]) -> bool:
+        """Whether a line that it removed is still there, and no line that it added."""
+        removed, added = ({line[1:].strip() for line in self.lines if line[0] == sign} for sign in "-+")
+        telling = {line for line in removed - added if len(line) >= TELLING_CHARS}
+        return not self.is_sure and not telling.isdisjoint(seen) and added.isdisjoint(seen)
 
 
 class NetChanges:
@@ -46,8 +58,8 @@ class NetChanges:
     def __init__(self) -> None:
         self._edits: dict[str, list[Edit]] = {}
 
-    def add(self, path: str, at: int, lines: Sequence[str]) -> None:
-        edit = Edit(at, tuple(islice(_telling(map(_clipped, lines)), MOST_LINES)))
+    def add(self, path: str, at: int, lines: Sequence[str], *, is_sure: bool = True) -> None:
+        edit = Edit(at, tuple(islice(_telling(map(_clipped, lines)), MOST_LINES)), is_sure)
         self._edits[path] = [*self._edits.pop(path, []), edit][-MOST_EDITS:]
         if len(self._edits) > MOST_FILES:
             del self._edits[next(iter(self._edits))]
@@ -64,6 +76,14 @@ class NetChanges:
         """Forget the newest edit of a file."""
         if edits := self._edits.pop(path, [])[:-1]:
             self._edits[path] = edits
+
+    def saw(self, path: str, text: str) -> None:
+        """A file was read: drop replacements that it does not show."""
+        edits = self._edits.get(path, [])
+        if all(edit.is_sure for edit in edits):
+            return
+        seen = {_NUMBER.sub("", line).strip() for line in text.splitlines()}
+        self._edits[path] = [edit for edit in edits if not edit.is_refuted_by(seen)]
 
     def shown(self, gone: Collection[int], budget_tokens: float) -> dict[str, list[str]]:
         """What changed in each file by edits in messages that are gone, within the budget, newest first."""

@@ -178,7 +178,11 @@ class WorkRecord:
     def state_text(self, budget_tokens: float, gone: Collection[int]) -> str:
         """Where the work stands, within the budget; `gone` are the messages that are no longer in the request."""
         request = self._on_last_request(gone) if budget_tokens > LEAST_STATE_TOKENS else ""
-        conclusions = [step.concluded for step in self.conclusions(gone)]
+        newest = len(self.steps)
+        conclusions: dict[str, int] = {}
+        for step in self.conclusions(gone):
+            conclusions.pop(step.concluded, None)
+            conclusions[step.concluded] = newest - bisect_left(self.steps, step.number, key=lambda each: each.number)
         state = self._state.text(budget_tokens - estimate_text(request), conclusions, gone)
         return "\n".join(filter(None, (request, state)))
 
@@ -358,7 +362,7 @@ class WorkRecord:
         for script in self._scripts_run(begun, ending, text):
             changes += tuple(map(Change, script.files))
             if len(script.files) == 1:
-                begun = begun._replace(edits={**begun.edits, script.files[0]: script.edits})
+                begun = begun._replace(edits={**begun.edits, script.files[0]: script.edits}, runs_script=True)
         changes = self._state.as_restored(changes, done_by(begun, ending.outcome, text))
         self._state.add(begun, ending, changes, call.call_at[0])
         if begun.role is Role.SHOWED_CHANGES and not ending.outcome and call.result_at is not None and _is_whole(begun):
@@ -369,6 +373,7 @@ class WorkRecord:
         if restored := [change.path for change in changes if change.is_restored]:
             self._undo(restored)
         read = () if ending.outcome else begun.read
+        self._state.saw(read, text)
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
 

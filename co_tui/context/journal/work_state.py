@@ -8,7 +8,7 @@ from posixpath import join, normpath
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
-from co_tui.context.journal.command_runs import INLINE, INSTALLERS, RUN_ALL, Run, is_same_path
+from co_tui.context.journal.command_runs import INLINE, INSTALLERS, RUN_ALL, TO_INSTALL, Run, is_same_path
 from co_tui.context.journal.conclusions import says_little, strength_of
 from co_tui.context.journal.net_changes import GAP, NetChanges
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
@@ -21,6 +21,8 @@ from co_tui.shell.programs import Simple
 
 MOST_FAILING: Final = 12
 MOST_CONCLUSIONS: Final = 6
+OLD_STEPS: Final = 5
+"""A conclusion this old is stated with its age: a later one may contradict it."""
 NEWEST_CONCLUSIONS: Final = 4
 """These are stated however little they say; the others are the strongest."""
 STALE_CALLS: Final = 20
@@ -43,6 +45,7 @@ GIVEN_UP: Final = "Failed, not tried again: "
 CONCLUDED: Final = "Concluded: "
 LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
+NOT_RUN: Final = "Nothing was run since the last change."
 BEFORE_CHANGE: Final = " (not run since the last change)"
 CHANGED_IN: Final = "Changed in "
 NET_SHARE: Final = 0.33
@@ -53,7 +56,6 @@ _GOES_TO: Final = re.compile(r"\$ (cd /[^\s;&|]+ &&) (?=\S)")
 """How a command begins that runs in a folder."""
 MOST_GIVEN_UP: Final = 2
 MOST_RANGES: Final = 4
-_TO_INSTALL: Final = frozenset(("install", "add", "i"))
 _MISSING: Final = re.compile(r"(?:No module named|Cannot find module|No package|command not found:?)\s+['\"]?([\w-]+)")
 _SLIP: Final = re.compile(
     r"(?:\S*/)?(?:ba|z|da)?sh: (?!(?!-c|eval)\S+: line ).*(?:syntax error|unexpected|unterminated)", re.I
@@ -128,6 +130,8 @@ class WorkState:
         self._calls = 0
         self._changed_at = 0
         """How many calls had ended when a file was changed that was there before."""
+        self._ran_at = 0
+        """How many calls had ended when a command was run that does more than look."""
         self._net = NetChanges()
 
     def add(self, begun: Begun, ending: Ending, changes: Sequence[Change], at: int) -> None:
@@ -143,8 +147,10 @@ class WorkState:
             and (ending.outcome or not (each.is_slip or _is_there_now(each, begun)))
         ]
         for change in changes:
-            self._change(change, begun.edit_of(change.path, is_only=len(changes) == 1), at)
+            self._change(change, begun, at, is_only=len(changes) == 1)
         self._go_to_folder(begun, ending)
+        if begun.line is not None and not begun.reads:
+            self._ran_at = self._calls
         if _ran(ending):
             self._fail(begun, ending)
         elif not ending.outcome:
@@ -193,15 +199,20 @@ class WorkState:
             if (path := self._known(name)) in self._changed:
                 self._net.replace(path, at, lines)
 
-    def _change(self, change: Change, edit: Sequence[str], at: int) -> None:
-        path = self._known(change.path)
+    def saw(self, read: Iterable[str], text: str) -> None:
+        """Files were read."""
+        for path in {_LINES.sub("", each) for each in read}:
+            self._net.saw(self._known(path), text)
+
+    def _change(self, change: Change, begun: Begun, at: int, *, is_only: bool) -> None:
+        path, edit = self._known(change.path), begun.edit_of(change.path, is_only=is_only)
         self._copies.pop(path, None)
         if change.source and not change.is_restored and (of := self._known(change.source)) not in self._changed:
             self._copies[path] = of
         if change.is_whole or change.is_removed or change.is_restored:
             self._net.forget(path)
         if edit:
-            self._net.add(path, at, edit)
+            self._net.add(path, at, edit, is_sure=not begun.runs_script)
         before = self._changed.pop(path, None)
         is_new = (
             before.is_new if before else change.is_whole and not any(is_same_path(read, path) for read in self._seen)
@@ -277,9 +288,9 @@ class WorkState:
         for path in list(self._read)[:-_KEPT_READ]:
             del self._read[path]
 
-    def text(self, budget_tokens: float, conclusions: Sequence[str], gone: Collection[int]) -> str:
-        """The state in lines, within the budget; `conclusions` are all there are, in order, `gone` the messages that
-        are no longer in the request."""
+    def text(self, budget_tokens: float, conclusions: Mapping[str, int], gone: Collection[int]) -> str:
+        """The state in lines, within the budget; `conclusions` are all there are, in order, with how many steps ago
+        each was made, `gone` the messages that are no longer in the request."""
         left_out = self.left_out
         if _cost([left_out.line], is_first=True) > budget_tokens:
             left_out = LeftOut()
@@ -290,13 +301,14 @@ class WorkState:
             NEW_FILES: self._files(is_new=True),
             DONE: [[_counted(shown(head), times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
             STILL_FAILING: [self._failing_lines(each, shown(each.head)) for each in self._worst(is_over=False)],
-            CONCLUDED: [[f"{CONCLUDED}{each}"] for each in _telling(conclusions)],
+            CONCLUDED: [[_aged(each, conclusions[each])] for each in _telling([*conclusions])],
             GIVEN_UP: [
                 self._failing_lines(each, shown(each.head)) for each in self._worst(is_over=True)[:MOST_GIVEN_UP]
             ],
             LAST_GOOD: [[f"{LAST_GOOD}{shown(self._last_good)}{self._since(self._good_at)}"]]
             if self._last_good
             else [],
+            NOT_RUN: [[NOT_RUN]] if self._changed_at > self._ran_at and not self._ran_at else [],
             FILES_READ: [[path] for path in self._read_files()],
             LEFT_OUT: [[left_out.line]] if left_out.line else [],
         }
@@ -379,7 +391,7 @@ def _installs(command: str, missing: str) -> bool:
     """Whether a command installs what was missing, by its name or that with `py` before it."""
     words = [word.lower().replace("-", "_") for word in re.split(r"[\s=<>\[@~!]+", command)]
     name = missing.lower().replace("-", "_")
-    return not _TO_INSTALL.isdisjoint(words) and not {name, f"py{name}", f"python_{name}"}.isdisjoint(words)
+    return not TO_INSTALL.isdisjoint(words) and not {name, f"py{name}", f"python_{name}"}.isdisjoint(words)
 
 
 def _whole_path(folder: str, path: str) -> str:
@@ -429,6 +441,11 @@ def _lines(kind: str, blocks: list[list[str]], total: int) -> list[str]:
         return [f"{kind}{listed}{f' and {more} more' if more and kind != FILES_READ else ''}"]
     newest_last = reversed(blocks) if kind == CONCLUDED else blocks
     return [line for block in newest_last for line in block]
+
+
+def _aged(conclusion: str, steps: int) -> str:
+    """A conclusion, with its age if it may have been overtaken."""
+    return f"Concluded {steps} steps ago: {conclusion}" if steps >= OLD_STEPS else f"{CONCLUDED}{conclusion}"
 
 
 def _telling(conclusions: Sequence[str]) -> list[str]:

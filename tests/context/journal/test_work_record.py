@@ -392,7 +392,8 @@ def test_findings_stay_before_chatter() -> None:
     talk = [ModelResponse(parts=[TextPart(finding)])]
     talk += [ModelResponse(parts=[TextPart(f"I see, part {n} of them is listed there.")]) for n in range(30)]
     state = record(*talk).state_text(400, ALL)
-    assert f"Concluded: {finding}" in state and "part 29 of them" in state and "part 3 of them" not in state
+    assert f"Concluded 31 steps ago: {finding}" in state
+    assert "part 29 of them" in state and "part 3 of them" not in state
 
 
 def test_the_plan_is_stated_as_it_is_now() -> None:
