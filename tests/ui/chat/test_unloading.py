@@ -148,7 +148,11 @@ async def test_a_resumed_session_unloads_its_pages_and_what_was_said_since(home:
     async with running(launch) as (app, pilot):
         await until(pilot, lambda: app.controller.idle)
         transcript = app.chat.transcript
+        transcript.show_block(0)
+        seen = _lines(app)
         app.controller.older.load()
+        assert _lines(app) == seen, "the reader's line stays where it is"
+        transcript.follow_end()
         app.controller.older.load()
         loaded = _prompts(app)
         await _release(app, pilot)
