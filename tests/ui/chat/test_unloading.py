@@ -1,5 +1,6 @@
 """What is far above the view of a long session is unloaded, and comes back as it was when the reader wants it."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -35,8 +36,9 @@ def few_are_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def _shown(app: CoTui) -> list[tuple[object, ...]]:
-    """All that is shown of the messages and what is between them, except the row that a page begins with."""
-    names = [field.name for field in fields(Block) if field.name not in ("tight", "unfold_key")]
+    """All that is shown of the messages and what is between them, but when a streamed reply began and the row above a
+    block."""
+    names = [field.name for field in fields(Block) if field.name not in ("time", "tight")]
     return [tuple(getattr(block, name) for name in names) for block in app.chat.transcript.blocks]
 
 
@@ -79,7 +81,10 @@ async def test_early_messages_leave_the_chat_and_come_back_as_they_were(home: Pa
     async with running(launch_for(home, provider)) as (app, pilot):
         transcript = app.chat.transcript
         for number in range(10):
-            provider.script = [Reply(text=f"answer-{number}x\n" + "more words " * 40)]
+            (home.parent / "file.py").write_text("a = 1\n" * 40)
+            call = ("read_file", json.dumps({"path": "file.py"}))
+            provider.script = [Reply(text="I read it.", tool=call)] if number == 2 else []
+            provider.script += [Reply(text=f"answer-{number}x\n" + "more words " * 40)]
             await ask(app, pilot, f"prompt-{number}x")
             if number == 1:
                 app.run_command("pin", str(transcript.blocks[-1].seq))
@@ -94,6 +99,7 @@ async def test_early_messages_leave_the_chat_and_come_back_as_they_were(home: Pa
         assert _lines(app) == seen, "nothing moves"
 
         await _scroll_to_the_first(app, pilot, "prompt-0x")
+        assert next(block for block in transcript.blocks if block.tool_name == "read_file").result_seq
         assert _shown(app) == before, "each once, in its place, with its pin and what it says of the context"
         assert [block.tight for block in transcript.blocks if block.kind == "user"] == [True] + [False] * 9
         await _release(app, pilot)
