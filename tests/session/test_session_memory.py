@@ -14,7 +14,15 @@ from co_tui.events.event import payload_of
 from co_tui.session.memory_relief import PACKED_AT_ONCE
 from co_tui.session.session import Session
 from co_tui.session.state.derive import apply, replay
-from co_tui.session.state.released import PackedMessage, _Packing
+from co_tui.session.state.released import (
+    _LZMA,
+    BLOCK_CHARS,
+    PackedMessage,
+    _Block,
+    _compressed,
+    _decompressed,
+    _Packing,
+)
 from co_tui.session.state.removals import is_same_context
 from co_tui.session.state.session_state import Entry, SessionState
 from co_tui.session.turns.restored_files import restored_note
@@ -174,3 +182,12 @@ def test_messages_can_be_read_where_python_has_no_lzma(monkeypatch: pytest.Monke
     state = apply(replay([*map(_said, range(1, 10)), _compacted(10, range(1, 9))]), RELEASED)
     assert isinstance(state.transcript[0].message, PackedMessage)
     assert state.transcript[0].message["parts"][0]["content"] == f"{OPENING} 1"
+
+
+def test_a_message_with_an_image_is_packed_alone_and_quickly() -> None:
+    block, long = _Block(), "x" * BLOCK_CHARS
+    block.add("{}")
+    assert block.has_room_for("{}") and not block.has_room_for(long)
+    for text in ("{}", f'"{long}"'):
+        assert _decompressed(_compressed(text.encode())) == [text]
+    assert _compressed(b"{}").startswith(_LZMA) and not _compressed(f'"{long}"'.encode()).startswith(_LZMA)

@@ -84,7 +84,7 @@ class Sources:
         detail = self.ledger.details[name]
         if not _TELLING.search(name):
             return None
-        place = detail.lines[-1].position[:2]
+        place = detail.lines[-1][:2]
         if place[0] not in self.gone:
             return None
         head = self._call_head(place)

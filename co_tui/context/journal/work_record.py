@@ -5,6 +5,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from itertools import takewhile
+from sys import intern
 from typing import Any, Final, NamedTuple
 
 from pydantic_ai.messages import (
@@ -392,7 +393,8 @@ class WorkRecord:
 
 
 def _call(at: tuple[int, int], begun: Begun) -> Call:
-    return Call(at, None, begun.head, begun.verb, read=begun.read, role=begun.role)
+    """The texts are shared: a session makes the same calls and reads the same files again and again."""
+    return Call(at, None, intern(begun.head), intern(begun.verb), read=tuple(map(intern, begun.read)), role=begun.role)
 
 
 def _is_whole(begun: Begun) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from sys import intern
 from threading import RLock
 from typing import Final
 
@@ -11,7 +12,6 @@ from co_tui.context.memory.names import Kind, names_by_line, parts_of
 from co_tui.context.memory.transcript_lines import (
     USER,
     Excerpt,
-    LinePosition,
     TranscriptPart,
     lines_of,
     transcript_parts,
@@ -139,9 +139,9 @@ def names_of(message: ModelMessage) -> tuple[str, ...]:
 
 def _named(message: int, part: int, said: TranscriptPart) -> Iterator[tuple[Excerpt, str, Kind]]:
     """Each name of a part once, with the first line that holds it."""
-    lines = lines_of(said.text)
+    lines, by = lines_of(said.text), intern(said.by)
     excerpt: Excerpt | None = None
     for name, (kind, number) in names_by_line(lines).items():
-        if excerpt is None or excerpt.position.line != number:
-            excerpt = Excerpt(LinePosition(message, part, number), said.by, lines[number])
+        if excerpt is None or excerpt.line != number:
+            excerpt = Excerpt(message, part, number, by, lines[number])
         yield excerpt, name, kind

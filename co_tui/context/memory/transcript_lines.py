@@ -48,9 +48,15 @@ class LinePosition(NamedTuple):
 class Excerpt(NamedTuple):
     """One line of the transcript with its position and speaker."""
 
-    position: LinePosition
+    message: int
+    part: int
+    line: int
     by: str
     text: str
+
+    @property
+    def position(self) -> LinePosition:
+        return LinePosition(self.message, self.part, self.line)
 
 
 class TranscriptPart(NamedTuple):

@@ -1,6 +1,6 @@
 """The main screen: the conversation, its gauge and timeline, and the prompt."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -191,6 +191,10 @@ class ChatScreen(ChatRequests):
     def show_older(self, blocks: list[Block]) -> None:
         self.transcript.prepend(blocks)
 
+    def unload_older(self, can_begin_at: Callable[[int], bool]) -> int:
+        """As `Transcript.unload`."""
+        return self.feed.unload(can_begin_at)
+
     def apply_event(self, event: "Event", state: "SessionState") -> None:
         """Show one event of the running session."""
         from co_tui.events import SessionError, UsageInfo
@@ -199,7 +203,7 @@ class ChatScreen(ChatRequests):
         if self._welcome is not None and event.type == "message":
             self.feed.drop(self._welcome)
             self._welcome = None
-        self.feed.apply_event(event, state)
+        self.feed.apply_event(event)
         self.status.apply(event.fact)
         if isinstance(event.fact, SessionError) and not event.fact.agent:
             self._limit_reached = LIMIT_ALERTS.get(event.fact.kind, "")

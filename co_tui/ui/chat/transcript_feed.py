@@ -1,6 +1,6 @@
 """Keeps the transcript in step with the session's events, streamed ones included."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -9,7 +9,6 @@ from co_tui.events import (
     CommandOutput,
     Event,
     HookRun,
-    MemoryReleased,
     Message,
     MessageNotSaved,
     PlanChanged,
@@ -25,7 +24,6 @@ from co_tui.events.stored_messages import command_in, prompt_of
 from co_tui.events.tool_wording import Stage
 from co_tui.events.wording import clock
 from co_tui.inert import inert
-from co_tui.session.state.session_state import SessionState
 from co_tui.ui.keys.command_table import ShortcutFor
 from co_tui.ui.transcript.block import Block, Kind
 from co_tui.ui.transcript.blocks import BlockBuilder
@@ -73,6 +71,12 @@ class Feed:
         self._unsaved.clear()
         self._transcript.show(builder.blocks)
 
+    def unload(self, can_begin_at: Callable[[int], bool]) -> int:
+        """As `Transcript.unload`."""
+        if seq := self._transcript.unload(can_begin_at):
+            self._builder.forget_before(self._transcript.blocks[0])
+        return seq
+
     def show_waiting(self, prompts: Sequence[WaitingShown]) -> None:
         """Replace the waiting prompts shown."""
         for block in self._waiting:
@@ -99,8 +103,8 @@ class Feed:
             self._builder.blocks.remove(block)
         self._transcript.drop(block)
 
-    def apply_event(self, event: Event, state: SessionState) -> None:
-        """Show one event, after which the session is in this state."""
+    def apply_event(self, event: Event) -> None:
+        """Show one event."""
         if event.seq is not None and self._unsaved:
             self._show_saved()
         if (delegated := self._builder.delegated(event)) is not None:
@@ -110,7 +114,7 @@ class Feed:
             return  # delegates are shown by whole messages, not by deltas
         match event.fact:
             case Announced() as announced:
-                self._show_announced(announced, clock(event.timestamp), state)
+                self._show_announced(announced, clock(event.timestamp))
             case Message() as message:
                 if message.message.get("kind") == "response" or prompt_of(message.message) is not None:
                     self._retry = None
@@ -125,7 +129,7 @@ class Feed:
             case _:
                 self._add_new(event)
 
-    def _show_announced(self, fact: Announced, time: str, state: SessionState) -> None:
+    def _show_announced(self, fact: Announced, time: str) -> None:
         """Show what streams or runs; the logged message replaces it in the end."""
         match fact:
             case StreamDelta(kind="thinking", text=""):
@@ -136,8 +140,6 @@ class Feed:
                 self._drop_stream()
             case MessageNotSaved():
                 self._mark_unsaved()
-            case MemoryReleased():
-                self._transcript.release(state)
             case ToolActivity(tool_call_id=call_id, text=text, stage=stage, diff=diff) if stage != "started":
                 self._show_result(call_id, text, stage, diff)
             case ToolActivity(tool_call_id=call_id):

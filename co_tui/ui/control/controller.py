@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
-from co_tui.events import Event, PromptReturned, QueueChanged
+from co_tui.events import Event, MemoryReleased, PromptReturned, QueueChanged
 from co_tui.events.model_names import EXAMPLE_MODEL
 from co_tui.inert import one_line
 from co_tui.session.launch import Launch
@@ -222,6 +222,8 @@ class SessionController:
         self.chat.apply_event(event, state)
         self.sender.show_said(event.fact)
         self.hints.on_event(event)
+        if isinstance(event.fact, MemoryReleased):
+            self.older.unload(self.launch.store, self.session_id)
         if isinstance(event.fact, QueueChanged):
             self.sender.show_waiting()
             self._drafts.save_in_background()  # in the log only once it is said

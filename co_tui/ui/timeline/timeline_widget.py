@@ -21,7 +21,7 @@ from co_tui.ui.timeline.timeline_log import MAIN, TimelineFilter, TimelineLog
 from co_tui.ui.widgets.safe_list import SafeList
 
 NARROWEST, GAP_TO_BAR = 20, 1
-PAGE, MAX_DRAWN = 150, 450
+PAGE, MAX_DRAWN = 100, 150
 """Entries drawn around the highlighted one; the second is the limit as new ones are added."""
 EMPTY = ""
 EMPTY_FILTER = "Nothing of this kind."

@@ -1,18 +1,16 @@
 """One block of the transcript: a message, a tool call, a note."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from co_tui.events.file_diff import CHECKED, is_diff, read_diff
 from co_tui.events.images import images_label
-from co_tui.events.stored_messages import pieces
 from co_tui.events.tool_calls import GIST_CHARS, tool_label
 from co_tui.events.tool_wording import argument_lines, call_summary
 from co_tui.inert import inert, one_line
 from co_tui.session.state.removals import Removal
 
 if TYPE_CHECKING:
-    from co_tui.session.state.released import PackedMessage
     from co_tui.ui.images.block_image import BlockImage
 
 ATTACHED, MADE = "attached", "made"
@@ -28,46 +26,9 @@ PROMPT_CHARS = 4_000
 DIFF_LINES_OPEN = 12
 """A longer diff is folded to as many of its lines."""
 
-PACKED_CHARS = 400
-"""A text this long is packed once its message is."""
-
 Kind: TypeAlias = Literal[
     "user", "reply", "thinking", "tool", "plan", "note", "error", "compaction", "boundary", "welcome"
 ]
-
-
-class PackedText(NamedTuple):
-    """A text that is a piece of a packed message."""
-
-    message: "PackedMessage"
-    piece: int
-    line_ends: int
-    chars: int
-
-    def unpacked(self) -> str:
-        return texts_in(self.message)[self.piece]
-
-
-def texts_in(message: "PackedMessage") -> list[str]:
-    """The texts of a message as blocks show them."""
-    return [inert(text) for _, text, _ in pieces(message.opened())]
-
-
-class _Unpacking:
-    """A field of `Block` whose text may be held packed: it is unpacked whenever it is read."""
-
-    def __init__(self, field: Any) -> None:
-        self._field = field
-
-    def __get__(self, block: "Block", owner: type) -> Any:
-        held = self.held(block)
-        return held.unpacked() if isinstance(held, PackedText) else held
-
-    def held(self, block: "Block") -> Any:
-        return self._field.__get__(block, type(block))
-
-    def __set__(self, block: "Block", text: str | PackedText) -> None:
-        self._field.__set__(block, text)
 
 
 @dataclass(slots=True, eq=False)
@@ -122,33 +83,6 @@ class Block:
     turn: int = 0
 
     @property
-    def is_packed(self) -> bool:
-        """Whether its result, or what was said or thought, is only in its packed message."""
-        return isinstance(self._said.held(self), PackedText)
-
-    @property
-    def is_packable(self) -> bool:
-        """Whether that is long, and not packed."""
-        text = self._said.held(self)
-        return isinstance(text, str) and len(text) >= PACKED_CHARS
-
-    def pack(self, message: "PackedMessage") -> None:
-        """Hold its result, or what was said or thought, as a piece of its message, if it is one."""
-        text: str = self._said.held(self)
-        if text in (texts := texts_in(message)):
-            self._said.__set__(self, PackedText(message, texts.index(text), text.count("\n"), len(text)))
-
-    @property
-    def _said(self) -> _Unpacking:
-        return _RESULT if self.kind == "tool" else _TEXT
-
-    @property
-    def extent(self) -> tuple[int, int]:
-        """The number of line ends and of characters in its text, which is not unpacked for that."""
-        held = _TEXT.held(self)
-        return (held.line_ends, held.chars) if isinstance(held, PackedText) else (held.count("\n"), len(held))
-
-    @property
     def speaker_name(self) -> str:
         return "You" if self.kind == "user" else self.speaker or UNKNOWN_SPEAKER
 
@@ -178,10 +112,8 @@ class Block:
     @property
     def is_long_prompt(self) -> bool:
         """Whether it is folded to its first lines."""
-        if self.kind != "user" or self.queued:
-            return False
-        line_ends, chars = self.extent
-        return line_ends >= PROMPT_LINES or chars > PROMPT_CHARS
+        is_long = self.text.count("\n") >= PROMPT_LINES or len(self.text) > PROMPT_CHARS
+        return self.kind == "user" and not self.queued and is_long
 
     @property
     def foldable(self) -> bool:
@@ -243,8 +175,3 @@ class Block:
         if change is not None:
             self.previews_diff = len(change.rows) > DIFF_LINES_OPEN or bool(change.left_out)
             self.folded = self.previews_diff
-
-
-_TEXT, _RESULT = (_Unpacking(vars(Block)[name]) for name in ("text", "result"))
-setattr(Block, "text", _TEXT)  # noqa: B010 - for a type checker, both stay plain texts
-setattr(Block, "result", _RESULT)  # noqa: B010

@@ -193,8 +193,5 @@ def estimated_height(block: Block, width: int) -> int:
         return PROMPT_LINES_LEFT + 3
     if block.folded:
         return 1 + block.first_of_reply + (not block.tight)
-    line_ends, chars = block.extent
-    if block.kind == "tool":
-        result = block.result[:MAX_RESULT_CHARS]
-        line_ends, chars = line_ends + result.count("\n"), chars + len(result)
-    return line_ends + chars // max(1, prose_width(width)) + 3
+    text = block.text if block.kind != "tool" else block.text + block.result[:MAX_RESULT_CHARS]
+    return text.count("\n") + len(text) // max(1, prose_width(width)) + 3

@@ -221,9 +221,18 @@ class BlockBuilder:
 
     def user(self, text: str, time: str, status: str = "", seq: int = 0) -> Block:
         self._speaking, self._plan = False, None
+        self.end_turn()
+        return self._append(Block("user", inert(text), time=time, status=status, seq=seq))
+
+    def end_turn(self) -> None:
+        """What follows begins with a prompt."""
         self._end_stop()
         self._close_calls()
-        return self._append(Block("user", inert(text), time=time, status=status, seq=seq))
+
+    def forget_before(self, block: Block) -> None:
+        """Hold no block that was added before this one."""
+        if block in self.blocks:
+            del self.blocks[: self.blocks.index(block)]
 
     def _close_calls(self) -> None:
         """Mark calls without a result as interrupted: after a prompt none can arrive. Old logs have such calls."""

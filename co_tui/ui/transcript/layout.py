@@ -87,6 +87,12 @@ class TranscriptLayout:
         del self.blocks[index], self._heights[index]
         self._changed()
 
+    def remove_first(self, count: int) -> None:
+        for block in self.blocks[:count]:
+            self._laid.pop(block, None)
+        del self.blocks[:count], self._heights[:count]
+        self._changed()
+
     def refresh(self, block: Block) -> None:
         """The block's data changed: lay it out again when it is next needed."""
         self._laid.pop(block, None)

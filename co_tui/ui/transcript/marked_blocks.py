@@ -141,3 +141,10 @@ def index_of_event(blocks: Sequence[Block], seq: int) -> int | None:
 def event_at(blocks: Sequence[Block], position: int) -> int:
     """The seq of the event a block shows, else of the one before it; 0 when there is none."""
     return next((blocks[n].seq for n in range(min(position, len(blocks) - 1), -1, -1) if blocks[n].seq), 0)
+
+
+def opens_turn(blocks: Sequence[Block], index: int) -> bool:
+    """Whether a block is the first of its turn."""
+    block = blocks[index]
+    before = next((blocks[n].turn for n in range(index - 1, -1, -1) if blocks[n].turn), 0)
+    return bool(block.seq and block.turn) and block.turn != before

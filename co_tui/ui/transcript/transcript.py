@@ -1,8 +1,7 @@
 """The transcript's actions: marking, folding, copying, searching, and requests to other widgets."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import takewhile
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 from rich.segment import Segment
@@ -18,7 +17,16 @@ from co_tui.ui.keys import command_table
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.context_marks import ContextMarks
 from co_tui.ui.transcript.layout import LinePosition
-from co_tui.ui.transcript.marked_blocks import CodeBlocks, Mark, Pins, copied_text, event_at, index_of_event, toggle_all
+from co_tui.ui.transcript.marked_blocks import (
+    CodeBlocks,
+    Mark,
+    Pins,
+    copied_text,
+    event_at,
+    index_of_event,
+    opens_turn,
+    toggle_all,
+)
 from co_tui.ui.transcript.transcript_view import TranscriptView
 
 if TYPE_CHECKING:
@@ -27,6 +35,8 @@ if TYPE_CHECKING:
     from co_tui.ui.transcript.matches import Search
 
 MessageAction: TypeAlias = Literal["edit", "fork", "pin", "view", "see", "links", "open"]
+KEPT_BLOCKS = 300
+"""Of a long session, so that the reader can scroll up several screens before any are read again."""
 _HINTS = "↑↓ go · Shift selects · Esc back"
 
 
@@ -100,8 +110,6 @@ class Transcript(TranscriptView, ScrollView, can_focus=True):
     def prepend(self, blocks: Sequence[Block]) -> None:
         self._pins.apply(blocks)
         self.context_marks.apply(blocks, self.blocks)
-        if (state := self.context_marks.state) is not None:
-            self._pack(blocks, state)
         super().prepend(self.context_marks.with_boundaries(blocks, self.blocks))
 
     def show_state(self, state: "SessionState") -> None:
@@ -112,17 +120,18 @@ class Transcript(TranscriptView, ScrollView, can_focus=True):
             self._settle()
             self.refresh_bindings()
 
-    def release(self, state: "SessionState") -> None:
-        """Hold long texts as the state does, which packs what left the history; costs what was added since."""
-        self._pack(takewhile(lambda block: not block.is_packed, reversed(self.blocks)), state)
-
-    def _pack(self, blocks: Iterable[Block], state: "SessionState") -> None:
-        from co_tui.session.state.released import PackedMessage
-
-        for block in blocks:
-            entry = state.entry((block.result_seq or block.seq, 0)) if block.is_packable else None
-            if entry is not None and isinstance(entry.message, PackedMessage):
-                block.pack(entry.message)
+    def unload(self, can_begin_at: Callable[[int], bool]) -> int:
+        """Remove blocks far above the end that the reader follows, back to the first one of a turn where what is loaded
+        can begin: returns its event. Returns 0 if there is none, or while the reader uses what is above."""
+        is_read = self._mark.block is not None or self.text_selection is not None
+        if is_read or not self._following or (self._is_searched and self.search.needle):
+            return 0
+        for index in range(len(self.blocks) - KEPT_BLOCKS, 0, -1):
+            seq = self.blocks[index].seq
+            if opens_turn(self.blocks, index) and can_begin_at(seq):
+                self.remove_first(index)
+                return seq
+        return 0
 
     def drop(self, block: Block) -> None:
         self._mark.leave(block)

@@ -101,8 +101,19 @@ class TranscriptView(ScrollViewInternals):
 
     def prepend(self, blocks: Sequence[Block]) -> None:
         """Add older blocks above without moving the view."""
+        block, line = self._top
+        if blocks and self.blocks and (first := self.blocks[0]).kind == "user" and first.tight:
+            first.tight = False  # it was the first of all
+            self._layout.refresh(first)
+            line += block == 0
         self._layout.insert(0, blocks)
-        self._top = LinePosition(self._top.block + len(blocks), self._top.line)
+        self._top = LinePosition(block + len(blocks), line)
+        self._settle()
+
+    def remove_first(self, count: int) -> None:
+        """Remove the first blocks without moving the view, which is below them."""
+        self._layout.remove_first(count)
+        self._top = LinePosition(max(0, self._top.block - count), self._top.line)
         self._settle()
 
     def append(self, *blocks: Block, before: Block | None = None) -> None:

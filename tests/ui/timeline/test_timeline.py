@@ -445,13 +445,13 @@ def test_an_entry_far_back_brings_its_part_of_the_chat(home: Path) -> None:
     said = [event_of("user-prompt", n) if n % 2 else event_of("text", n) for n in range(1, 1_001)]
     store.writing().append("long", [SessionStart(model="m"), *said]).result()
     stored = StoredTranscript(store, "long")
-    loaded = len(stored.newest().blocks)
-    blocks = [*stored.back_to(500), *stored.newest().blocks]
+    newest = stored.newest().blocks
+    blocks = [*stored.pages.back_to(500), *newest]
     place = index_of_event(blocks, 500)
     assert place is not None and blocks[place].seq == 500 and blocks[place].text == "said 499"
-    assert loaded < len(blocks) < 700, "no more than it takes"
+    assert len(newest) < len(blocks) < 700, "no more than it takes"
     assert [block.seq for block in blocks] == sorted(block.seq for block in blocks)
-    assert stored.back_to(600) == [], "it is there already"
+    assert stored.pages.back_to(600) == [], "it is there already"
     assert event_at([*blocks, Block("note", "ours")], len(blocks)) == blocks[-1].seq
     store.close()
 
@@ -463,7 +463,7 @@ def test_imported_replies_carry_the_name_of_their_program(home: Path) -> None:
     store.writing().append("long", [*imported, *said[200:]]).result()
     stored = StoredTranscript(store, "long")
     newest = stored.newest()
-    blocks = [*stored.back_to(1), *newest.blocks]
+    blocks = [*stored.pages.back_to(1), *newest.blocks]
     replies = [block.speaker for block in blocks if block.kind == "reply"]
     assert replies == ["Codex"] * 100 + [""] * 50 and newest.program == "", "what follows is our own"
     reply = next(block for block in blocks if block.speaker)

@@ -1,0 +1,107 @@
+"""The part of a session's log that is not loaded, read page by page from its end."""
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from co_tui.events import Event, Message, SessionEnd
+from co_tui.events.replaced import NOTHING_REPLACED, without_replaced
+from co_tui.events.stored_messages import prompt_of
+from co_tui.inert import one_line
+from co_tui.ui.keys.command_table import ShortcutFor
+from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.blocks import BlockBuilder
+
+if TYPE_CHECKING:
+    from co_tui.store.port import Reading, Store
+
+PAGE_EVENTS = 60
+LARGEST_PAGE_EVENTS = 600
+PROGRAM_CHARS: Final = 40
+
+
+class _Start(NamedTuple):
+    """Where what is loaded begins."""
+
+    seq: int
+    program: str = ""
+    """The program that wrote what is before it, if that was imported."""
+    counts_upto: int = NOTHING_REPLACED
+    """Of what is before it, only this much was not read again by an import."""
+    opens_turn: bool = False
+
+
+class OlderPages:
+    """Reads the log before what is loaded. Pages that are unloaded are read again."""
+
+    def __init__(self, store: "Store", session_id: str, before: int, shortcut_for: ShortcutFor) -> None:
+        """Nothing before the event `before` is loaded."""
+        self._store, self._session_id, self._way_to = store, session_id, shortcut_for
+        self._starts = [_Start(before)]
+        """Of the live events, then of each page as it was read."""
+
+    def older(self) -> list[Block]:
+        """The blocks of the page before the loaded ones; empty at the beginning."""
+        start = self._starts[-1]
+        if start.seq <= 1:
+            return []
+        with self._store.reading() as reading:
+            events = page_before(reading, self._session_id, min(start.seq, start.counts_upto + 1))
+        return self.built(events).blocks
+
+    def back_to(self, seq: int) -> list[Block]:
+        """The blocks of all pages not loaded yet, back to the one with this event."""
+        events: list[Event] = []
+        first = self._starts[-1].seq
+        with self._store.reading() as reading:
+            while first > max(1, seq):
+                page = page_before(reading, self._session_id, first)
+                first = _first_seq(page)
+                events[:0] = page
+        return self.built(events).blocks if events else []
+
+    def built(self, events: list[Event]) -> BlockBuilder:
+        """The blocks of the page before the loaded ones. All that is before the end of an import was imported."""
+        following = self._starts[-1]
+        program, first = following.program, _first_seq(events)
+        opens_turn = bool(events) and _opens_turn(events[0])
+        builder = BlockBuilder(self._way_to)
+        events, counts_upto = without_replaced(events, following.counts_upto)
+        ends = ((n, event.fact.program) for n, event in enumerate(events) if isinstance(event.fact, SessionEnd))
+        for upto, name in reversed([*ends]):
+            if name:
+                program = builder.program = one_line(name, PROGRAM_CHARS)
+                builder.add_all(events[:upto])
+                events = events[upto:]
+                break
+        builder.program = following.program
+        builder.add_all(events)
+        if following.opens_turn:
+            builder.end_turn()
+        self._starts.append(_Start(first, program, counts_upto, opens_turn))
+        return builder
+
+    def can_begin_at(self, seq: int) -> bool:
+        """Whether all that is before this event, which opens a turn, can be unloaded."""
+        return seq >= self._starts[0].seq or any(each.seq == seq and each.opens_turn for each in self._starts)
+
+    def unload(self, seq: int) -> None:
+        """All blocks before this event were unloaded."""
+        known = next((each for each in self._starts if each.seq == seq and each.opens_turn), None)
+        later = [each for each in self._starts if each.seq > seq]
+        self._starts = [*later, known or _Start(seq, opens_turn=True)]
+
+
+def page_before(reading: "Reading", session_id: str, before: int | None = None) -> list[Event]:
+    """Events back to the start of a turn: a call and its result stay on one page."""
+    events = reading.last_events(session_id, PAGE_EVENTS, before)
+    while events and (events[0].seq or 1) > 1 and len(events) < LARGEST_PAGE_EVENTS and not _opens_turn(events[0]):
+        more = reading.last_events(session_id, PAGE_EVENTS // 4, events[0].seq)
+        events = [*more, *events]
+    return events
+
+
+def _first_seq(page: list[Event]) -> int:
+    return page[0].seq or 1 if page else 1
+
+
+def _opens_turn(event: Event) -> bool:
+    return isinstance(event.fact, Message) and prompt_of(event.fact.message) is not None

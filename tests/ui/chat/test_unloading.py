@@ -1,0 +1,246 @@
+"""What is far above the view of a long session is unloaded, and comes back as it was when the reader wants it."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from textual.geometry import Offset
+from textual.pilot import Pilot
+from textual.selection import Selection
+
+from co_tui.events import Message, SessionEnd, SessionInterrupted, SessionStart
+from co_tui.events.facts.conversation import TURN_STOPPED
+from co_tui.store.sqlite.in_memory import InMemoryStore
+from co_tui.ui.app import CoTui
+from co_tui.ui.control.older_pages import OlderPages
+from co_tui.ui.keys.command_table import shortcut_for
+from co_tui.ui.transcript import transcript as transcripts
+from co_tui.ui.transcript.block import Block
+from co_tui.ui.transcript.blocks import BlockBuilder
+from co_tui.ui.transcript.marked_blocks import opens_turn
+from co_tui.ui.widgets.find_bar import FindBar
+from tests.support.provider import Provider, Reply
+from tests.support.screen import ask, launch_for, running, transcript_text, until
+from tests.support.stores import store_in
+
+KEPT = 12
+SUMMARY = "Title: Files\n## Decisions and outcomes\n- The files were read."
+
+
+@pytest.fixture(autouse=True)
+def few_are_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(transcripts, "KEPT_BLOCKS", KEPT)
+    yield
+
+
+def _shown(app: CoTui) -> list[tuple[object, ...]]:
+    """All that is shown of the messages and what is between them, but when a streamed reply began and the row above a
+    block."""
+    names = [field.name for field in fields(Block) if field.name not in ("time", "tight")]
+    return [tuple(getattr(block, name) for name in names) for block in app.chat.transcript.blocks]
+
+
+def _lines(app: CoTui) -> list[str]:
+    """What the chat draws."""
+    transcript = app.chat.transcript
+    return [transcript.render_line(row).text for row in range(transcript.size.height)]
+
+
+def _prompts(app: CoTui) -> list[str]:
+    return [block.text for block in app.chat.transcript.blocks if block.kind == "user"]
+
+
+async def _talk(app: CoTui, pilot: Pilot[None], turns: range) -> None:
+    for number in turns:
+        await ask(app, pilot, f"prompt-{number}x")
+
+
+async def _release(app: CoTui, pilot: Pilot[None]) -> None:
+    """As after a turn in which messages left the history."""
+    session = app.controller.session
+    assert session is not None
+    session.history.release_memory()
+    await pilot.pause()
+
+
+async def _scroll_to_the_first(app: CoTui, pilot: Pilot[None], prompt: str) -> None:
+    transcript = app.chat.transcript
+    for _ in range(40):
+        if _prompts(app)[:1] == [prompt]:
+            return
+        transcript.scroll_home(animate=False)
+        await pilot.pause()
+    raise AssertionError(f"{prompt} did not come back")
+
+
+async def test_early_messages_leave_the_chat_and_come_back_as_they_were(home: Path, provider: Provider) -> None:
+    provider.window = 100_000
+    provider.summary = Reply(text=SUMMARY, prompt_tokens=400, completion_tokens=40)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        transcript = app.chat.transcript
+        for number in range(10):
+            (home.parent / "file.py").write_text("a = 1\n" * 40)
+            call = ("read_file", json.dumps({"path": "file.py"}))
+            provider.script = [Reply(text="I read it.", tool=call)] if number == 2 else []
+            provider.script += [Reply(text=f"answer-{number}x\n" + "more words " * 40)]
+            await ask(app, pilot, f"prompt-{number}x")
+            if number == 1:
+                app.run_command("pin", str(transcript.blocks[-1].seq))
+                await until(pilot, lambda: app.controller.state.pins)
+        app.run_command("compact", "")
+        await until(pilot, lambda: app.controller.state.rewrites and app.controller.idle)
+        before, seen = _shown(app), _lines(app)
+        await _release(app, pilot)
+
+        assert KEPT <= len(transcript.blocks) < KEPT + 4 and _shown(app) == before[-len(transcript.blocks) :]
+        assert len(app.chat.feed._builder.blocks) <= len(transcript.blocks)
+        assert _lines(app) == seen, "nothing moves"
+
+        await _scroll_to_the_first(app, pilot, "prompt-0x")
+        assert next(block for block in transcript.blocks if block.tool_name == "read_file").result_seq
+        assert _shown(app) == before, "each once, in its place, with its pin and what it says of the context"
+        assert [block.tight for block in transcript.blocks if block.kind == "user"] == [True] + [False] * 9
+        await _release(app, pilot)
+        assert _shown(app) == before, "it is being read"
+
+        transcript.follow_end()
+        await ask(app, pilot, "prompt-10x")
+        await _release(app, pilot)
+        assert "prompt-0x" not in _prompts(app) and _prompts(app)[-1] == "prompt-10x" and transcript.following
+        await app.chat.show_message(next(entry.seq for entry in app.controller.state.transcript if entry.turn == 2))
+        assert transcript.marked_block is not None and transcript.marked_block.text == "prompt-1x"
+
+
+async def test_nothing_is_unloaded_while_it_is_used_and_a_search_finds_all(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider).but(store=InMemoryStore(), private=True)
+    async with running(launch) as (app, pilot):
+        transcript = app.chat.transcript
+        await _talk(app, pilot, range(10))
+        count = len(transcript.blocks)
+        transcript.mark(count - 1)
+        await _release(app, pilot)
+        assert len(transcript.blocks) == count, "a block is marked"
+        transcript._mark.leave()
+        app.screen.selections = {transcript: Selection(Offset(0, 0), Offset(4, 2))}
+        await _release(app, pilot)
+        assert len(transcript.blocks) == count, "text is selected"
+        app.screen.clear_selection()
+        transcript.follow_end()
+        await _release(app, pilot)
+        assert len(transcript.blocks) < count
+
+        app.run_command("find", "prompt-0x")
+        await until(pilot, lambda: transcript.search.match is not None)
+        assert app.chat.query(FindBar)
+        transcript.follow_end()
+        await _release(app, pilot)
+        assert len(transcript.blocks) == count and _prompts(app) == [f"prompt-{n}x" for n in range(10)]
+        await app.chat.action_back()
+        transcript.follow_end()
+        await _release(app, pilot)
+        assert len(transcript.blocks) < count
+        assert transcript.go_to_turn(-1)
+        await _scroll_to_the_first(app, pilot, "prompt-0x")
+        assert len(transcript.blocks) == count
+
+
+async def test_a_resumed_session_unloads_its_pages_and_what_was_said_since(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider, session_id="long")
+    with store_in(home) as store:
+        start = SessionStart(model="openai-chat:scripted", cwd=str(launch.cwd))
+        store.writing().append("long", [start, *(each for n in range(150) for each in said(n))]).result()
+    async with running(launch) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        transcript = app.chat.transcript
+        transcript.show_block(0)
+        seen = _lines(app)
+        app.controller.older.load()
+        assert _lines(app) == seen, "the reader's line stays where it is"
+        transcript.follow_end()
+        app.controller.older.load()
+        loaded = _prompts(app)
+        await _release(app, pilot)
+        assert 0 < len(_prompts(app)) < len(loaded) < 150, "the last page is enough"
+        for number in range(150, 158):
+            await ask(app, pilot, f"prompt-{number}x")
+        await _release(app, pilot)
+        assert set(_prompts(app)).isdisjoint(loaded)
+        await _scroll_to_the_first(app, pilot, "prompt-0x")
+        assert _prompts(app) == [f"prompt-{n}x" for n in range(158)]
+        assert [block.tight for block in transcript.blocks if block.kind == "user"] == [True] + [False] * 157
+        assert all(block.removal is None for block in transcript.blocks)
+
+        transcript.follow_end()
+        await _release(app, pilot)
+        app.run_command("rewind", "3")
+        await until(pilot, lambda: app.controller.state.rewrites)
+        await app.controller.older.load_back_to(0)
+        assert _prompts(app)[:2] == ["prompt-0x", "prompt-1x"] and "messages above are rewound" in transcript_text(app)
+        kept = [block.text for block in transcript.blocks if block.kind == "user" and block.removal is None]
+        app.run_command("undo", "")
+        await until(pilot, lambda: not app.controller.state.rewrites)
+        assert all(block.removal is None for block in transcript.blocks) and len(kept) < 4
+
+
+def said(number: int) -> list[Message]:
+    """A turn."""
+    prompt = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": f"prompt-{number}x"}]}
+    reply = {"kind": "response", "parts": [{"part_kind": "text", "content": f"answer-{number}x"}]}
+    return [Message(turn=number + 1, message=prompt), Message(turn=number + 1, message=reply)]
+
+
+def test_pages_that_were_unloaded_are_read_again_with_the_name_of_their_program() -> None:
+    store = InMemoryStore()
+    imported = [*(each for n in range(100) for each in said(n)), SessionEnd(reason="imported from Codex")]
+    log = [SessionStart(model="m"), *imported, *(each for n in range(100, 150) for each in said(n))]
+    store.writing().append("s", log).result()
+    pages = OlderPages(store, "s", 10_000, shortcut_for)
+    read = [pages.older() for _ in range(8)]
+    starts = [page[0].seq for page in read if page]
+    assert starts[-1] <= 2 and pages.older() == [] and pages.can_begin_at(20_000)
+    assert not pages.can_begin_at(starts[1] + 1), "in the middle of a page"
+    for kept in (1, 3, 2):
+        assert pages.can_begin_at(starts[kept])
+        pages.unload(starts[kept])
+        again = [pages.older() for _ in starts[kept + 1 :]]
+        assert [_told(page) for page in again] == [_told(page) for page in read[kept + 1 : len(starts)]]
+        assert pages.older() == []
+    pages.unload(starts[2])
+    older = [reply for page in reversed(read[3:]) for reply in _told(page)]
+    assert _told(pages.back_to(0)) == older and {speaker for _, speaker in older} == {"Codex"}
+
+
+def _told(blocks: list[Block]) -> list[tuple[str, str]]:
+    return [(block.text, block.speaker) for block in blocks if block.kind == "reply"]
+
+
+def test_a_page_ends_as_it_does_when_the_next_prompt_follows() -> None:
+    store = InMemoryStore()
+    call = {"part_kind": "tool-call", "tool_name": "read_file", "tool_call_id": "c", "args": "{}"}
+    cut = Message(turn=1, message={"kind": "response", "parts": [call]})
+    stopped = SessionInterrupted(what=TURN_STOPPED)
+    facts = [SessionStart(model="m"), said(0)[0], cut, stopped, *said(1)]
+    store.writing().append("s", facts).result()
+    with store.reading() as reading:
+        whole = BlockBuilder().add_all(reading.events("s"))
+        prompt = next(block.seq for block in whole if block.text == "prompt-1x")
+    pages = OlderPages(store, "s", prompt, shortcut_for)
+    pages.unload(prompt)
+    expected = [(block.kind, block.text, block.status) for block in whole if block.seq < prompt]
+    assert [(block.kind, block.text, block.status) for block in pages.older()] == expected
+
+
+def test_a_prompt_added_to_a_turn_under_way_does_not_open_one() -> None:
+    blocks = [
+        Block("note", "The mode is ask."),
+        Block("user", "first", seq=1, turn=1),
+        Block("tool", "{}", seq=2, result_seq=3, turn=1),
+        Block("user", "steered", seq=3, turn=1),
+        Block("boundary", "2 messages above", opens=3),
+        Block("tool", "a note", seq=5, turn=2),
+        Block("user", "second", seq=5, turn=2),
+        Block("user", "third, not sent yet"),
+    ]
+    assert [n for n in range(len(blocks)) if opens_turn(blocks, n)] == [1, 5]
