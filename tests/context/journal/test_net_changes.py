@@ -81,6 +81,28 @@ def test_what_a_script_replaces_is_stated_once_it_ran() -> None:
         assert changed(call("bash", command=f"python3 - <<'EOF'\n{code}EOF"), result("")).startswith("shop.py:\n    -a")
 
 
+def test_a_replacement_of_a_script_that_found_nothing_is_not_stated_once_the_file_is_read() -> None:
+    replaced = "text = open('shop.py').read().replace('total = 0  # sum', 'total = price_sum')"
+    code = f"{replaced}\nopen('shop.py', 'w').write(text)"
+    ran = [
+        call("write", path="fix.py", content=code),
+        result("Written."),
+        call("bash", command="python fix.py"),
+        result("ok"),
+    ]
+    for read, is_stated in (
+        ("rows = []\ntotal = 0  # sum\n", False),
+        ("    7:total = 0  # sum\n", False),
+        ("rows = []\ntotal = price_sum\n", True),
+        ("total = price_sum\ntotal = 0  # sum\n", True),
+        ("rows = []\n", True),
+    ):
+        looked = [call("bash", command="sed -n '1,9p' shop.py"), result(read)]
+        assert ("+total = price_sum" in changed(*ran, *looked)) == is_stated, read
+    sure = edit("total = 0  # sum", "total = price_sum")
+    assert "+total = price_sum" in changed(*sure, call("bash", command="cat shop.py"), result("total = 0  # sum"))
+
+
 def test_new_code_in_a_script_is_stated_if_nothing_is_replaced_by_name() -> None:
     code = (
         "new_method = '''\n    def total(self):\n        return 1\n'''\nopen('shop.py', 'w').write(head + new_method)\n"

@@ -203,6 +203,24 @@ def test_the_newest_edit_of_a_file_is_shown_although_it_was_edited_before() -> N
     assert sum("+shop_row" in line for line in lines) > 7 > sum("+till_row" in line for line in lines), lines
 
 
+def test_which_error_it_was_is_shown_before_other_lines_of_a_failure() -> None:
+    trace = [
+        f"tests/test_shop_{n}.py:{n}: in test_price_{n}\n    total_{n} = shop_{n}.total(row_{n})" for n in range(30)
+    ]
+    error = "E   AttributeError: no such thing is there"
+    lines = told(*ran("make check", "\n".join((*trace[:15], error, *trace[15:]))), budget=120)
+    assert error in [line.strip() for line in lines], lines
+
+
+def test_what_an_installer_printed_gives_way() -> None:
+    printed = "\n".join(f"Collecting part_{n}\n  Using cached part_{n}-1.0.whl" for n in range(20))
+    found = "\n".join(f"price_{n} is wrong in row_{n}" for n in range(20))
+    lines = told(*ran("make report", found), *ran("pip install parts", printed), budget=300)
+    assert sum("price_" in line for line in lines) > sum("part_" in line for line in lines)
+    built = told(*ran("make report", found), *ran("npm run parts", printed), budget=300)
+    assert sum("part_" in line for line in built) > sum("part_" in line for line in lines)
+
+
 def test_edit_blocks_of_a_reply_show_what_was_replaced_by_what() -> None:
     block = "shop.py\n<<<<<<< SEARCH\nprice_sum = 0\n=======\nprice_sum = base_price\n>>>>>>> REPLACE"
     lines = "\n".join(told(answer(f"The sum begins with the base.\n\n{block}")))
