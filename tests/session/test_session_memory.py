@@ -15,7 +15,7 @@ from co_tui.session.memory_relief import PACKED_AT_ONCE
 from co_tui.session.session import Session
 from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.released import (
-    _LZMA,
+    _BZ2,
     BLOCK_CHARS,
     PackedMessage,
     _Block,
@@ -177,8 +177,8 @@ async def test_a_packed_summary_that_is_back_in_the_context_can_be_edited(home: 
     environment.store.close()
 
 
-def test_messages_can_be_read_where_python_has_no_lzma(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "lzma", None)
+def test_messages_can_be_read_where_python_has_no_bz2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "bz2", None)
     state = apply(replay([*map(_said, range(1, 10)), _compacted(10, range(1, 9))]), RELEASED)
     assert isinstance(state.transcript[0].message, PackedMessage)
     assert state.transcript[0].message["parts"][0]["content"] == f"{OPENING} 1"
@@ -190,4 +190,4 @@ def test_a_message_with_an_image_is_packed_alone_and_quickly() -> None:
     assert block.has_room_for("{}") and not block.has_room_for(long)
     for text in ("{}", f'"{long}"'):
         assert _decompressed(_compressed(text.encode())) == [text]
-    assert _compressed(b"{}").startswith(_LZMA) and not _compressed(f'"{long}"'.encode()).startswith(_LZMA)
+    assert _compressed(b"{}").startswith(_BZ2) and not _compressed(f'"{long}"'.encode()).startswith(_BZ2)

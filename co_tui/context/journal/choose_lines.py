@@ -27,7 +27,7 @@ NOTABLE_LINE: Final = late_pattern(
 )
 """Lines about decisions, errors and open tasks."""
 _ERROR: Final = late_pattern(r"\s*(?:E\s+)?(?:[a-z]\w*\.)*\w*(?:Error|Exception): ?\S.*")
-ERROR_WEIGHT: Final = 4.0
+ERROR_WEIGHT: Final = 2.0
 """The value of a line that says which error it was, apart from the names in it."""
 DULL_WEIGHT: Final = 0.4
 """What a line counts that an installer printed while all went well."""

@@ -20,7 +20,7 @@ from co_tui.context.memory.transcript_lines import (
 LINES: Final = 2
 """How many of the latest lines are kept for each name."""
 CHARS_A_TOKEN: Final = 4
-MOST_DETAILS: Final = 12_000
+MOST_DETAILS: Final = 9_000
 OVERFULL: Final = 1.25
 """Factor above `MOST_DETAILS` at which the lightest are dropped."""
 FADING_TOKENS: Final = 20_000
