@@ -7,6 +7,7 @@ from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.journal.calls import Begun
+from co_tui.context.journal.net_changes import GAP
 from co_tui.context.journal.outcomes import Ending
 from co_tui.context.journal.outline import outline_of
 from co_tui.context.journal.shown_lines import clean, is_empty
@@ -14,8 +15,12 @@ from co_tui.inert import one_line
 
 ANSWER_CHARS: Final = 60
 GIST_CHARS: Final = 100
-CHANGED_LINES, CHANGED_CHARS = 6, 140
-"""Of an edit."""
+CHANGED_LINES, CHANGED_CHARS = 3, 100
+"""Of the lines that an edit removes, and of those that it adds; of all of them."""
+_MADE: Final = re.compile(r"success|edited|updated|replaced|applied|changed|modified|\bdone\b|\bok\b", re.IGNORECASE)
+_NOT_MADE: Final = re.compile(
+    r"\b(?:0|no|not|none|nothing|problems?|errors?|warnings?|wait\w*|propos\w*|pending|fail\w*|\w+n't)\b", re.IGNORECASE
+)
 FOUND_CHARS: Final = 80
 """Of the first line that a search found."""
 _RULES: Final = tuple(3 * sign for sign in "=*#~_-")
@@ -39,7 +44,7 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
     if ending.outcome:
         return Answer(gist=one_line(ending.error, GIST_CHARS))
     lines = [line.strip() for line in map(clean, result[:_READ_CHARS].splitlines()) if not is_empty(line)]
-    if changed := _changed_lines(begun):
+    if _only_confirms(lines) and (changed := _changed_lines(begun)):
         return Answer(gist=changed)
     if begun.outline:
         has_run = begun.line is not None and lines
@@ -60,13 +65,25 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
     return Answer(gist=_last_of(lines))
 
 
+def _only_confirms(lines: Sequence[str]) -> bool:
+    """Whether an editor said no more than that the edit was made."""
+    return not lines or (len(lines) == 1 and bool(_MADE.search(lines[0])) and not _NOT_MADE.search(lines[0]))
+
+
 def _changed_lines(begun: Begun) -> str:
-    """The first lines that an edit removes and adds: an editor only says that it was made."""
-    if begun.line is not None:  # the head has them
+    """The first lines that an edit of one file removes and adds; of a command, its head has them."""
+    if begun.line is not None or len(begun.edits) != 1:
         return ""
-    changed = (line for lines in begun.edits.values() for line in lines if line[:1] in ("-", "+"))
-    telling = (f"{line[0]}{clean(line[1:]).strip()}" for line in changed if not is_empty(line[1:]))
-    return one_line(" ".join(islice(telling, CHANGED_LINES)), CHANGED_CHARS)
+    (lines,) = begun.edits.values()
+    return " ".join(filter(None, (_first_of(lines, sign) for sign in "-+")))
+
+
+def _first_of(lines: Sequence[str], sign: str) -> str:
+    """The first lines with a sign, on one line."""
+    found = (clean(line[: 2 * CHANGED_CHARS])[1:].strip() for line in lines if line.startswith(sign))
+    telling = [*islice((line for line in found if not is_empty(line)), CHANGED_LINES + 1)]
+    shown = telling[:CHANGED_LINES] + [GAP] * (len(telling) > CHANGED_LINES)
+    return one_line(f"{sign}{f' {sign}'.join(shown)}", CHANGED_CHARS // 2) if telling else ""
 
 
 def _last_of(lines: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from co_tui.context.journal.shell_files import Change, Script, changes_of, edits
 from co_tui.context.memory.unwrap import changes_in, edit_in
 from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, WRITE_PLAN, objects_in
 from co_tui.inert import one_line
-from co_tui.shell.programs import Simple, is_file_name, read_command
+from co_tui.shell.programs import PYTHON, Simple, is_file_name, read_command
 
 HEAD_CHARS: Final = 200
 EDIT_CHARS: Final = 400
@@ -125,7 +125,7 @@ class Begun(NamedTuple):
     """The lines that it removes and adds, by file; of the only file it changes, under no name."""
 
     runs_script: bool = False
-    """Whether a script that it runs makes edits."""
+    """Whether Python code that it runs makes edits."""
 
     def edit_of(self, path: str, *, is_only: bool) -> Sequence[str]:
         """The lines that it removes and adds in a file, which may be the only one that it changes."""
@@ -266,7 +266,7 @@ def begin_command(command: str) -> Begun:
     return Begun(
         head, verb or "shell", run, runs, tuple(line), changes, read, looks,
         outline=outline, scripts=scripts_in((path, simple.document) for simple in line for path in simple.written),
-        edits=edits_of(line) if changes else {},
+        edits=edits_of(line) if changes else {}, runs_script=any(PYTHON.fullmatch(simple.program) for simple in line),
     )  # fmt: skip
 
 

@@ -26,9 +26,14 @@ NOTABLE_LINE: Final = late_pattern(
     re.I,
 )
 """Lines about decisions, errors and open tasks."""
-_ERROR: Final = late_pattern(r"\s*(?:E\s+)?(?:[a-z]\w*\.)*\w*(?:Error|Exception): ?\S.*")
+_ERROR: Final = late_pattern(r"\s*(?:E\s+)?(?:[a-z]\w*\.)*(?:[A-Z]\w*)?(?:Error|Exception): \S.*")
 ERROR_WEIGHT: Final = 2.0
-"""The value of a line that says which error it was, apart from the names in it."""
+"""The value of the first line of a step that says which error it was, apart from the names in it."""
+_INSTALLS: Final = late_pattern(
+    rf"\$ (?:{'|'.join(map(re.escape, sorted(INSTALLERS)))}) (?:pip )?(?:{'|'.join(sorted(TO_INSTALL))})\b"
+    r"(?!.*(?:&&|;|…))"
+)
+"""A command that installs something and does nothing else."""
 DULL_WEIGHT: Final = 0.4
 """What a line counts that an installer printed while all went well."""
 AGAIN: Final = (1.0, 0.1, 0.03)
@@ -44,6 +49,7 @@ WEIGHTS: Final = {
     Role.OUTDATED: 0.5,
 }  # fmt: skip
 """What a line of a step counts."""
+_READ: Final = frozenset((Role.READ, Role.READ_LAST, Role.OUTDATED))
 LINE_COST: Final = 1
 GAP_COST: Final = 2
 NOTABLE: Final = 1.3
@@ -106,14 +112,15 @@ class Candidate:
     weighed: list[_Weighed] = field(default_factory=list)
     head_cost: int = 0
     head_names: tuple[str, ...] = ()
+    errors: int = 0
+    """How many of the chosen lines say which error it was."""
     is_dull: bool = False
     """Whether its lines hardly ever matter."""
 
     def __post_init__(self) -> None:
         self.weighed = [_weighed(line.text) for line in self.lines]
         is_said = self.head.kind is Kind.SAID
-        installs = self.head.verb in INSTALLERS and not TO_INSTALL.isdisjoint(self.head.text.split())
-        self.is_dull = installs and not self.head.outcome
+        self.is_dull = not self.head.outcome and _INSTALLS.match(self.head.text) is not None
         self.head_cost = LINE_COST if is_said else estimate_text(f"{self.head.line}{self.head.came}") + LINE_COST
         self.head_names = () if is_said else tuple(names_in(f"{self.head.text} {self.head.came}"))
 
@@ -261,6 +268,7 @@ class Chooser:
             self._note(candidate.head_names)
         self.budget -= cost
         candidate.chosen[place] = line
+        candidate.errors += candidate.weighed[place].is_error
         self.taken.append((candidate, place))
         self.shown.add(text)
         self._note(names)
@@ -285,6 +293,7 @@ class Chooser:
             ]
             for each in (place, *left_alone):
                 del candidate.chosen[each]
+                candidate.errors -= candidate.weighed[each].is_error
                 tokens -= candidate.weighed[each].cost
             candidate.is_open = candidate.is_open and (bool(candidate.chosen) or candidate.head.kind is not Kind.SAID)
         return is_any
@@ -311,8 +320,8 @@ class Chooser:
         worth = self._names_worth(names) + candidate.gains.get(place, 0.0)
         if candidate.head.kind is Kind.SAID and (place == 0 or is_notable):
             worth += CONCLUSION_WEIGHT
-        if is_error:
-            worth += ERROR_WEIGHT
+        if is_error and candidate.role not in _READ:
+            worth += ERROR_WEIGHT * _again(candidate.errors)
         if not candidate.is_open:
             worth += self._names_worth(candidate.head_names)
         if self.focus and not self.focus.isdisjoint(_words(candidate.lines[place].text)):

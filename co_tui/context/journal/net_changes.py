@@ -24,6 +24,8 @@ LEAST_TOKENS: Final = 30
 """With less room than this, no further file is shown."""
 TELLING_CHARS: Final = 12
 """A shorter line may be anywhere in a file."""
+LEAST_OF_PART: Final = 2
+"""So many lines of an edit tell that a part of a file is where it was made."""
 GAP: Final = "…"
 HEADING_TOKENS: Final = 6
 _TAKES_BACK: Final = {"+": "-", "-": "+", " ": "unchanged "}
@@ -45,11 +47,11 @@ class Edit(NamedTuple):
     is_sure: bool = True
     """False for replacements of a script, which may have found nothing to replace."""
 
-    def is_refuted_by(self, seen: Collection[str]) -> bool:
-        """Whether a line that it removed is still there, and no line that it added."""
+    def is_refuted_by(self, seen: Collection[str], *, fewest: int) -> bool:
+        """Whether the lines that it removed are still there, at least so many, and none that it added."""
         removed, added = ({line[1:].strip() for line in self.lines if line[0] == sign} for sign in "-+")
         telling = {line for line in removed - added if len(line) >= TELLING_CHARS}
-        return not self.is_sure and not telling.isdisjoint(seen) and added.isdisjoint(seen)
+        return len(telling) >= fewest and bool(added) and telling <= set(seen) and added.isdisjoint(seen)
 
 
 class NetChanges:
@@ -77,13 +79,15 @@ class NetChanges:
         if edits := self._edits.pop(path, [])[:-1]:
             self._edits[path] = edits
 
-    def saw(self, path: str, text: str) -> None:
-        """A file was read: drop replacements that it does not show."""
+    def saw(self, path: str, text: str, *, is_whole: bool) -> None:
+        """A file was read, or a part of it, where an equal line may be another one: if it does not show what the newest
+        edit was to replace, that changed nothing."""
         edits = self._edits.get(path, [])
-        if all(edit.is_sure for edit in edits):
+        if not edits or edits[-1].is_sure:
             return
-        seen = {_NUMBER.sub("", line).strip() for line in text.splitlines()}
-        self._edits[path] = [edit for edit in edits if not edit.is_refuted_by(seen)]
+        seen = {_clipped(f" {_NUMBER.sub('', line)}").strip() for line in text.splitlines()}
+        if edits[-1].is_refuted_by(seen, fewest=1 if is_whole else LEAST_OF_PART):
+            edits[-1] = edits[-1]._replace(lines=())
 
     def shown(self, gone: Collection[int], budget_tokens: float) -> dict[str, list[str]]:
         """What changed in each file by edits in messages that are gone, within the budget, newest first."""

@@ -374,7 +374,8 @@ class WorkRecord:
         if restored := [change.path for change in changes if change.is_restored]:
             self._undo(restored)
         read = () if ending.outcome else begun.read
-        self._state.saw(read, text)
+        if begun.reads:
+            self._state.saw(read, text)
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
 

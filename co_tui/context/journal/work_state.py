@@ -45,7 +45,6 @@ GIVEN_UP: Final = "Failed, not tried again: "
 CONCLUDED: Final = "Concluded: "
 LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
-NOT_RUN: Final = "Nothing was run since the last change."
 BEFORE_CHANGE: Final = " (not run since the last change)"
 CHANGED_IN: Final = "Changed in "
 NET_SHARE: Final = 0.33
@@ -130,8 +129,6 @@ class WorkState:
         self._calls = 0
         self._changed_at = 0
         """How many calls had ended when a file was changed that was there before."""
-        self._ran_at = 0
-        """How many calls had ended when a command was run that does more than look."""
         self._net = NetChanges()
 
     def add(self, begun: Begun, ending: Ending, changes: Sequence[Change], at: int) -> None:
@@ -149,8 +146,6 @@ class WorkState:
         for change in changes:
             self._change(change, begun, at, is_only=len(changes) == 1)
         self._go_to_folder(begun, ending)
-        if begun.line is not None and not begun.reads:
-            self._ran_at = self._calls
         if _ran(ending):
             self._fail(begun, ending)
         elif not ending.outcome:
@@ -199,10 +194,11 @@ class WorkState:
             if (path := self._known(name)) in self._changed:
                 self._net.replace(path, at, lines)
 
-    def saw(self, read: Iterable[str], text: str) -> None:
-        """Files were read."""
-        for path in {_LINES.sub("", each) for each in read}:
-            self._net.saw(self._known(path), text)
+    def saw(self, read: Sequence[str], text: str) -> None:
+        """A file was read, or lines of it; of several, no one knows which said what."""
+        if len(read) == 1:
+            path = _LINES.sub("", read[0])
+            self._net.saw(self._known(path), text, is_whole=path == read[0])
 
     def _change(self, change: Change, begun: Begun, at: int, *, is_only: bool) -> None:
         path, edit = self._known(change.path), begun.edit_of(change.path, is_only=is_only)
@@ -308,7 +304,6 @@ class WorkState:
             LAST_GOOD: [[f"{LAST_GOOD}{shown(self._last_good)}{self._since(self._good_at)}"]]
             if self._last_good
             else [],
-            NOT_RUN: [[NOT_RUN]] if self._changed_at > self._ran_at and not self._ran_at else [],
             FILES_READ: [[path] for path in self._read_files()],
             LEFT_OUT: [[left_out.line]] if left_out.line else [],
         }

@@ -22,7 +22,8 @@ _ITEM: Final = re.compile(r"- ")
 _STEP: Final = re.compile(r"- (?:\$ |[\w.:-]+\()")
 _SAID: Final = re.compile(r"(?:user|assistant|note): ?")
 _STATE: Final = re.compile(
-    r"(?:Files changed|New files|Done|Still failing|Concluded|Last command that went well|Files read): "
+    r"(?:Files changed|New files|Done|Still failing|Concluded(?: \d+ steps ago)?|Last command that went well"
+    r"|Files read): "
 )
 _ASIDE: Final = re.compile(r" *…$|\(\d+ more ")
 _LABEL: Final = re.compile(r" +(?:also|names): ")

@@ -1,5 +1,6 @@
 """What the edits of a file come to, as the state says it."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
@@ -81,26 +82,56 @@ def test_what_a_script_replaces_is_stated_once_it_ran() -> None:
         assert changed(call("bash", command=f"python3 - <<'EOF'\n{code}EOF"), result("")).startswith("shop.py:\n    -a")
 
 
-def test_a_replacement_of_a_script_that_found_nothing_is_not_stated_once_the_file_is_read() -> None:
-    replaced = "text = open('shop.py').read().replace('total = 0  # sum', 'total = price_sum')"
-    code = f"{replaced}\nopen('shop.py', 'w').write(text)"
-    ran = [
-        call("write", path="fix.py", content=code),
-        result("Written."),
-        call("bash", command="python fix.py"),
-        result("ok"),
-    ]
-    for read, is_stated in (
-        ("rows = []\ntotal = 0  # sum\n", False),
-        ("    7:total = 0  # sum\n", False),
-        ("rows = []\ntotal = price_sum\n", True),
-        ("total = price_sum\ntotal = 0  # sum\n", True),
-        ("rows = []\n", True),
-    ):
-        looked = [call("bash", command="sed -n '1,9p' shop.py"), result(read)]
-        assert ("+total = price_sum" in changed(*ran, *looked)) == is_stated, read
-    sure = edit("total = 0  # sum", "total = price_sum")
-    assert "+total = price_sum" in changed(*sure, call("bash", command="cat shop.py"), result("total = 0  # sum"))
+SUMS = "total = 0  # sum", "total = price_sum"
+COUNTS = "count = 0  # of rows", "count = len(rows)"
+
+
+def by_script(*pairs: tuple[str, str]) -> list[ModelMessage]:
+    """A script that replaces texts in shop.py, which may not be there."""
+    replaced = "".join(f".replace({old!r}, {new!r})" for old, new in pairs)
+    code = f"text = open('shop.py').read(){replaced}\nopen('shop.py', 'w').write(text)"
+    written = [call("write", path="fix.py", content=code), result("Written.")]
+    return [*written, call("bash", command="python fix.py"), result("ok")]
+
+
+def looked(command: str, *lines: str) -> list[ModelMessage]:
+    asked = call("bash", command=command) if command else call("read_file", path="shop.py")
+    return [asked, result("\n".join(lines))]
+
+
+@pytest.mark.parametrize(
+    ("command", "lines", "is_stated"),
+    [
+        ("cat shop.py", ("rows = []", SUMS[0], COUNTS[0]), False),
+        ("", ("     1\trows = []", f"     2\t{SUMS[0]}", f"     3\t{COUNTS[0]}"), False),
+        ("sed -n '1,9p' shop.py", ("rows = []", SUMS[0], COUNTS[0]), False),
+        ("cat shop.py", ("rows = []", SUMS[1], COUNTS[1]), True),
+        ("cat shop.py", (SUMS[1], SUMS[0], COUNTS[0]), True),
+        ("cat shop.py", ("rows = []", SUMS[0]), True),
+        ("sed -n '1,2p' shop.py", ("rows = []", SUMS[0]), True),
+        ("cat shop.py other.py", (SUMS[0], COUNTS[0]), True),
+        ("cat shop.py && python other.py", (SUMS[0], COUNTS[0]), True),
+    ],
+)
+def test_what_a_script_was_to_replace_is_not_stated_if_it_is_still_there(
+    command: str, lines: tuple[str, ...], is_stated: bool
+) -> None:
+    assert ("+total = price_sum" in changed(*by_script(SUMS, COUNTS), *looked(command, *lines))) == is_stated
+
+
+def test_only_the_newest_edit_is_refuted_and_it_can_still_be_undone() -> None:
+    back = edit("total = price_sum", "total = 0  # sum")
+    assert changed(*by_script(SUMS), *back, *looked("cat shop.py", SUMS[0])) == ""
+    sure = edit(*SUMS)
+    assert "+total = price_sum" in changed(*sure, *looked("cat shop.py", SUMS[0]))
+    undo = [call("undo_edit", path="shop.py"), result("Last edit undone.")]
+    both = changed(*edit("a = 1", "a = 2"), *by_script(SUMS), *looked("cat shop.py", SUMS[0]), *undo)
+    assert both == "shop.py:\n    -a = 1\n    +a = 2"
+
+
+def test_part_of_a_file_with_one_equal_line_refutes_nothing() -> None:
+    assert "+total" in changed(*by_script(SUMS), *looked("sed -n '90,99p' shop.py", SUMS[0]))
+    assert "+total" not in changed(*by_script(SUMS), *looked("cat shop.py", SUMS[0]))
 
 
 def test_new_code_in_a_script_is_stated_if_nothing_is_replaced_by_name() -> None:

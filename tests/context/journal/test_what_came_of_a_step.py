@@ -182,6 +182,20 @@ def test_an_edit_without_room_for_its_lines_says_what_it_changed_first_not_that_
     assert answer_of(begin_call("edit", values), Ending(), made).gist == "-return 0 +return price_sum"
     failed = answer_of(begin_call("edit", values), Ending("failed", "No match for old_string."), "")
     assert failed.gist == "No match for old_string."
+    for other in ("Replaced 0 occurrences.", "Edit proposed; waiting for approval.", "Edited.\nshop.py:3: SyntaxError"):
+        assert answer_of(begin_call("edit", values), Ending(), other).gist == other.partition("\n")[0]
+
+
+def test_of_a_long_edit_the_first_lines_on_both_sides_are_said_and_that_there_are_more() -> None:
+    old, new = ("\n".join(f"{name}{n} = f({n})" for n in range(7)) for name in "ab")
+    gist = answer_of(begin_call("edit", {"path": "a.py", "old_string": old, "new_string": new}), Ending(), "Done.").gist
+    assert gist == "-a0 = f(0) -a1 = f(1) -a2 = f(2) -… +b0 = f(0) +b1 = f(1) +b2 = f(2) +…"
+
+
+@pytest.mark.timeout(20)
+def test_a_long_line_of_an_edit_is_read_at_once() -> None:
+    values = {"path": "a.py", "old_string": f"1 1{' ' * 200_000}x", "new_string": "short"}
+    assert answer_of(begin_call("edit", values), Ending(), "Edited.").gist.endswith("+short")
 
 
 def edit_of(path: str, name: str, lines: int) -> list[ModelMessage]:

@@ -396,22 +396,6 @@ def test_findings_stay_before_chatter() -> None:
     assert "part 29 of them" in state and "part 3 of them" not in state
 
 
-def test_it_is_stated_that_nothing_was_run_since_the_last_change() -> None:
-    def edited(n: int) -> list[ModelMessage]:
-        return [call("edit", path="shop.py", old_string=f"a = {n}", new_string=f"a = {n + 1}"), result("Edited.")]
-
-    said = "Nothing was run since the last change."
-    looked, tested = (
-        [call("bash", command="cat shop.py"), result("a = 1")],
-        [call("bash", command="make"), result("ok")],
-    )
-    assert said in record(*edited(1), *looked).state_text(400, ALL)
-    assert said not in record(*edited(1), *tested).state_text(400, ALL)
-    again = record(*edited(1), *tested, *edited(2)).state_text(400, ALL)
-    assert "$ make (not run since the last change)" in again and said not in again
-    assert said not in record(*looked).state_text(400, ALL)
-
-
 def test_the_plan_is_stated_as_it_is_now() -> None:
     def plan(*statuses: str) -> ModelResponse:
         names = ("find the cause", "mend it")
@@ -460,8 +444,7 @@ def test_a_file_that_is_restored_and_then_changed_is_changed() -> None:
 def test_an_editor_takes_back_its_last_edit_only(undo: ModelResponse) -> None:
     work = record(*EDITED, *EDITED, undo, result("Last edit undone."))
     assert [work.calls_of(number)[0].outcome for number in (0, 2)] == ["", "undone later"]
-    state = work.state_text(400, ALL).replace("Nothing was run since the last change.\n", "")
-    assert state == "Files changed: shop.py\nChanged in shop.py:\n    -a\n    +b"
+    assert work.state_text(400, ALL) == "Files changed: shop.py\nChanged in shop.py:\n    -a\n    +b"
     assert "shop.py" not in record(*EDITED, undo, result("Last edit undone.")).state_text(400, ALL)
 
 
