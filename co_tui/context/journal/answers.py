@@ -15,7 +15,7 @@ from co_tui.inert import one_line
 
 ANSWER_CHARS: Final = 60
 GIST_CHARS: Final = 100
-CHANGED_LINES, CHANGED_CHARS = 3, 100
+CHANGED_LINES, CHANGED_CHARS = 3, 160
 """Of the lines that an edit removes, and of those that it adds; of all of them."""
 _MADE: Final = re.compile(r"success|edited|updated|replaced|applied|changed|modified|\bdone\b|\bok\b", re.IGNORECASE)
 _NOT_MADE: Final = re.compile(

@@ -38,7 +38,7 @@ DULL_WEIGHT: Final = 0.4
 """What a line counts that an installer printed while all went well."""
 AGAIN: Final = (1.0, 0.1, 0.03)
 """Factor for a name that is present not yet, once, or more often."""
-NEIGHBOUR: Final = 0.15
+NEIGHBOUR: Final = 0.2
 """Of the worth of a line: what each line next to it gains."""
 OF_A_MAP: Final = frozenset("│⋮├└")
 MAP_WEIGHT: Final = 0.7
