@@ -26,7 +26,7 @@ class EarlierMessages(Protocol):
     def load(self) -> None:
         """Show the page before the first loaded block."""
 
-    async def load_back_to(self, seq: int) -> None:
+    async def load_back_to(self, seq: int) -> bool:
         """Show everything from an event on."""
 
 

@@ -270,7 +270,8 @@ class ChatRequests(SafeScreen, Screen[None]):
             self._late.work.look()
 
     async def show_message(self, seq: int) -> None:
-        await self._host.controller.older.load_back_to(seq)
+        if not await self._host.controller.older.load_back_to(seq):
+            return
         self.remove_class("-drawer")
         self.transcript.show_event(seq)
         self.transcript.focus()

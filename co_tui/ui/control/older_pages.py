@@ -41,22 +41,33 @@ class OlderPages:
     def older(self) -> list[Block]:
         """The blocks of the page before the loaded ones; empty at the beginning."""
         start = self._starts[-1]
-        if start.seq <= 1:
+        if self.are_all_read:
             return []
         with self._store.reading() as reading:
             events = page_before(reading, self._session_id, min(start.seq, start.counts_upto + 1))
         return self.built(events).blocks
 
+    @property
+    def are_all_read(self) -> bool:
+        return self._starts[-1].seq <= 1
+
     def back_to(self, seq: int) -> list[Block]:
         """The blocks of all pages not loaded yet, back to the one with this event."""
         events: list[Event] = []
+        starts: list[_Start] = []
         first = self._starts[-1].seq
         with self._store.reading() as reading:
             while first > max(1, seq):
                 page = page_before(reading, self._session_id, first)
                 first = _first_seq(page)
+                starts.append(_Start(first, opens_turn=bool(page) and _opens_turn(page[0])))
                 events[:0] = page
-        return self.built(events).blocks if events else []
+        if not events:
+            return []
+        blocks = self.built(events).blocks
+        if starts[-1] == self._starts[-1]:  # else they depend on an import after them
+            self._starts[-1:] = starts
+        return blocks
 
     def built(self, events: list[Event]) -> BlockBuilder:
         """The blocks of the page before the loaded ones. All that is before the end of an import was imported."""

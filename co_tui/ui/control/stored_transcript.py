@@ -118,6 +118,8 @@ class OlderMessages:
         """None while all of the session is loaded."""
         self._reading = asyncio.Lock()
         """Held while older events are read in a thread: each page is loaded once."""
+        self._trouble = ""
+        """Why the last page could not be read."""
 
     def open(self, store: "Store", session_id: str) -> tuple[SessionState, str]:
         """Read the end of a session; returns its state, and why it cannot be read. An empty id closes it."""
@@ -136,19 +138,25 @@ class OlderMessages:
         if (pages := self._pages) is None or self._reading.locked():
             return
         try:
-            self._show(pages, pages.older())
+            blocks = pages.older()
+            while not blocks and not pages.are_all_read:  # those of a delegation have none
+                blocks = pages.older()
+            self._show(pages, blocks)
         except StoreError as error:
             self._cannot_load(error)
 
-    async def load_back_to(self, seq: int) -> None:
-        """Load everything from an event on, in a thread; a load under way finishes first."""
+    async def load_back_to(self, seq: int) -> bool:
+        """Load everything from an event on, in a thread; a load under way finishes first. False if it cannot be
+        read."""
         async with self._reading:
             if (pages := self._pages) is None:
-                return
+                return True
             try:
                 self._show(pages, await asyncio.to_thread(pages.back_to, seq))
             except StoreError as error:
                 self._cannot_load(error)
+                return False
+            return True
 
     def unload(self, store: "Store", session_id: str) -> None:
         """Unload what is far above the view of a session in this store, unless it is being read."""
@@ -160,9 +168,12 @@ class OlderMessages:
             self._pages.unload(seq)
 
     def _show(self, pages: OlderPages, blocks: list[Block]) -> None:
+        self._trouble = ""
         if blocks and pages is self._pages:
             self._chat.show_older(blocks)
 
     def _cannot_load(self, error: StoreError) -> None:
-        self.stored = self._pages = None
-        self._host.notify(str(error), severity="error", markup=False)
+        """Say so once; the next scroll tries again."""
+        if str(error) != self._trouble:
+            self._trouble = str(error)
+            self._host.notify(self._trouble, severity="error", markup=False)

@@ -232,7 +232,7 @@ class TranscriptView(ScrollViewInternals):
         self._request_older()
 
     def _request_older(self) -> None:
-        if self._top.block < 5:
+        if self._top.block < 5 and self.text_selection is None:  # what is selected stays where it is
             self.post_message(self.NearTop())
 
     def _follow(self, following: bool) -> None:

@@ -13,6 +13,7 @@ from textual.selection import Selection
 from co_tui.events import Message, SessionEnd, SessionInterrupted, SessionStart
 from co_tui.events.facts.conversation import TURN_STOPPED
 from co_tui.store.sqlite.in_memory import InMemoryStore
+from co_tui.store.store_errors import StoreError
 from co_tui.ui.app import CoTui
 from co_tui.ui.control.older_pages import OlderPages
 from co_tui.ui.keys.command_table import shortcut_for
@@ -141,9 +142,39 @@ async def test_nothing_is_unloaded_while_it_is_used_and_a_search_finds_all(home:
         transcript.follow_end()
         await _release(app, pilot)
         assert len(transcript.blocks) < count
+        loaded = len(transcript.blocks)
+        app.screen.selections = {transcript: Selection(Offset(0, 0), Offset(4, 2))}
+        transcript.scroll_home(animate=False)
+        await pilot.pause()
+        assert len(transcript.blocks) == loaded, "what is selected would be on other lines"
+        app.screen.clear_selection()
+        transcript.follow_end()
         assert transcript.go_to_turn(-1)
         await _scroll_to_the_first(app, pilot, "prompt-0x")
         assert len(transcript.blocks) == count
+
+
+async def test_a_page_that_cannot_be_read_now_is_read_at_the_next_scroll(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> list[Block]:
+        raise StoreError("The disk is away.")
+
+    async with running(launch_for(home, provider)) as (app, pilot):
+        transcript = app.chat.transcript
+        await _talk(app, pilot, range(10))
+        await _release(app, pilot)
+        with monkeypatch.context() as broken:
+            broken.setattr(OlderPages, "older", fails)
+            broken.setattr(OlderPages, "back_to", fails)
+            for _ in range(3):
+                transcript.scroll_home(animate=False)
+                await pilot.pause()
+                transcript.follow_end()
+            assert [each.message for each in app._notifications] == ["The disk is away."]
+            await app.chat.show_message(app.controller.state.transcript[0].seq)
+            assert transcript.marked_block is None, "another message is not what was asked for"
+        await _scroll_to_the_first(app, pilot, "prompt-0x")
 
 
 async def test_a_resumed_session_unloads_its_pages_and_what_was_said_since(home: Path, provider: Provider) -> None:
@@ -210,6 +241,31 @@ def test_pages_that_were_unloaded_are_read_again_with_the_name_of_their_program(
     pages.unload(starts[2])
     older = [reply for page in reversed(read[3:]) for reply in _told(page)]
     assert _told(pages.back_to(0)) == older and {speaker for _, speaker in older} == {"Codex"}
+
+
+def test_what_a_search_loaded_is_unloaded_page_by_page() -> None:
+    store = InMemoryStore()
+    store.writing().append("s", [SessionStart(model="m"), *(each for n in range(150) for each in said(n))]).result()
+    by_page, at_once = (OlderPages(store, "s", 10_000, shortcut_for) for _ in range(2))
+    starts = [page[0].seq for page in iter(by_page.older, []) if page]
+    assert len(starts) > 3 and len(at_once.back_to(0)) == 300
+    assert all(map(at_once.can_begin_at, starts)) and not at_once.can_begin_at(starts[1] + 1)
+    at_once.unload(starts[2])
+    assert [block.text for block in at_once.back_to(0)][-1] == f"answer-{(starts[2] - 2) // 2 - 1}x"
+
+
+async def test_pages_without_a_block_are_passed_over(home: Path, provider: Provider) -> None:
+    launch = launch_for(home, provider, session_id="long")
+    step = {"kind": "response", "parts": [{"part_kind": "text", "content": "a step of a delegate"}]}
+    steps = [Message(turn=2, agent="helper-1", message=step)] * 1_300
+    with store_in(home) as store:
+        facts = [SessionStart(model="openai-chat:scripted", cwd=str(launch.cwd)), *said(0), said(1)[0], *steps]
+        store.writing().append("long", [*facts, said(1)[1], *(each for n in range(2, 40) for each in said(n))]).result()
+    async with running(launch) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        for _ in range(4):
+            app.controller.older.load()
+        assert _prompts(app)[0] == "prompt-0x" and len(_prompts(app)) == 40
 
 
 def _told(blocks: list[Block]) -> list[tuple[str, str]]:
