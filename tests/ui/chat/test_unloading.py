@@ -263,7 +263,7 @@ async def test_pages_without_a_block_are_passed_over(home: Path, provider: Provi
         store.writing().append("long", [*facts, said(1)[1], *(each for n in range(2, 40) for each in said(n))]).result()
     async with running(launch) as (app, pilot):
         await until(pilot, lambda: app.controller.idle)
-        for _ in range(4):
+        for _ in range(2):
             app.controller.older.load()
         assert _prompts(app)[0] == "prompt-0x" and len(_prompts(app)) == 40
 
