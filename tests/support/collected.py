@@ -7,6 +7,7 @@ import gc
 import importlib
 import inspect
 import os
+import pkgutil
 import sys
 from typing import Any
 from unittest import mock
@@ -20,6 +21,9 @@ from _pytest.main import wrap_session
 _collected: pytest.Session | None = None
 _LIBRARIES = ("openai", "anthropic", "google")
 """Loaded when a model is opened, which takes each process seconds: here once for all, if a test speaks to providers."""
+
+_MANY = 1000
+"""So many tests use nearly all of ours."""
 
 
 def collect(folder: str, *arguments: str) -> None:
@@ -39,14 +43,32 @@ def collect(folder: str, *arguments: str) -> None:
         if "tests.support.wires" in sys.modules:
             for name in _LIBRARIES:
                 importlib.import_module(f"pydantic_ai.models.{name}")
-            gc.collect()
-            gc.freeze()
+        if len(session.items) > _MANY:
+            _load_what_most_use()
+        gc.collect()
+        gc.freeze()
         _collected = None if session.testsfailed else session
     except (pytest.UsageError, session.Failed, session.Interrupted):
         pass
     _capturing(config).stop_global_capturing()
     if _collected is None:
         config._ensure_unconfigure()
+
+
+def _load_what_most_use() -> None:
+    """Each process would load and make it for itself, a little with each test."""
+    from hypothesis.internal import charmap  # the process that only hands out the tests needs none of it
+    from PIL import Image
+
+    import co_tui
+    from tests.support.made_once import sent_code
+
+    for module in pkgutil.walk_packages(co_tui.__path__, "co_tui."):
+        if not module.name.endswith(".__main__"):
+            importlib.import_module(module.name)
+    Image.init()
+    charmap.charmap()
+    sent_code()
 
 
 def run_tests(channel: Any) -> None:

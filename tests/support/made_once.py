@@ -72,7 +72,7 @@ def make_once(*, now: bool = False) -> None:
     PricedProvider.find_model = _find_model_once
     assert _READ_SOURCES in _boot
     sent_program._BOOT = _boot.replace(_READ_SOURCES, _READ_CODE)
-    link.sent_modules = sent_program.sent_modules = _sent_code
+    link.sent_modules = sent_program.sent_modules = sent_code
     charmap.intervals_from_codec = lambda name: _UTF_8 if name == "utf-8" else _characters_of(name)
 
 
@@ -156,7 +156,7 @@ def _find_model_once(provider: PricedProvider, name: str, *, all_providers: Any 
 
 
 @cache
-def _sent_code() -> bytes:
+def sent_code() -> bytes:
     """The program for another host, compiled: the one of the tests has the same Python."""
     sources = json.loads(zlib.decompress(_sent_modules().partition(b"\n")[2]))
     code = {name: compile(text, name, "exec") for name, text in sources.items()}
