@@ -43,8 +43,8 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
     """What to say of a call that ended."""
     if ending.outcome:
         return Answer(gist=one_line(ending.error, GIST_CHARS))
-    lines = [line.strip() for line in map(clean, result[:_READ_CHARS].splitlines()) if not is_empty(line)]
-    if _only_confirms(lines) and (changed := _changed_lines(begun)):
+    lines = _telling_lines(result)
+    if _confirms(lines) and (changed := _changed_lines(begun)):
         return Answer(gist=changed)
     if begun.outline:
         has_run = begun.line is not None and lines
@@ -65,8 +65,16 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
     return Answer(gist=_last_of(lines))
 
 
-def _only_confirms(lines: Sequence[str]) -> bool:
+def only_confirms(result: str) -> bool:
     """Whether an editor said no more than that the edit was made."""
+    return _confirms(_telling_lines(result))
+
+
+def _telling_lines(result: str) -> list[str]:
+    return [line.strip() for line in map(clean, result[:_READ_CHARS].splitlines()) if not is_empty(line)]
+
+
+def _confirms(lines: Sequence[str]) -> bool:
     return not lines or (len(lines) == 1 and bool(_MADE.search(lines[0])) and not _NOT_MADE.search(lines[0]))
 
 

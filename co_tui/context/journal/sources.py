@@ -8,6 +8,7 @@ from typing import Final
 
 from pydantic_ai.messages import ModelMessage
 
+from co_tui.context.journal.answers import only_confirms
 from co_tui.context.journal.calls import PLAN, Role
 from co_tui.context.journal.choose_lines import Candidate
 from co_tui.context.journal.conclusions import STRONG, announces, strength_of
@@ -150,7 +151,10 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
                 continue  # the state has the plan as it is now
             lines = shown_lines(number, part, said.text, in_head=in_head, is_left_out=announces if is_said else None)
             if head.at in found:
-                found[head.at] = sources.candidate(head, [*found[head.at].lines, *lines])
+                step = found[head.at]
+                if step.role is Role.EDITED and step.lines and only_confirms(said.text):
+                    continue  # its lines say what changed
+                found[head.at] = sources.candidate(head, [*step.lines, *lines])
             elif lines or head.kind is not Kind.SAID:
                 found[head.at] = sources.candidate(head, lines)
         for head in sources.calls(number):

@@ -186,6 +186,14 @@ def test_an_edit_without_room_for_its_lines_says_what_it_changed_first_not_that_
         assert answer_of(begin_call("edit", values), Ending(), other).gist == other.partition("\n")[0]
 
 
+def test_that_an_edit_was_made_is_not_said_below_its_lines() -> None:
+    made, noted = "Successfully replaced text in the shop.py", "Edited shop.py\nbut the price_sum is not used there"
+    values = {"path": "shop.py", "old_string": "price_sum = 0", "new_string": "price_sum = base_price"}
+    assert told(*called("edit", made, **values))[1:] == ["    -price_sum = 0", "    +price_sum = base_price"]
+    assert "    but the price_sum is not used there" in told(*called("edit", noted, **values))
+    assert f"    {made}" in told(*called("edit", made, path="shop.py"))
+
+
 def test_of_a_long_edit_the_first_lines_on_both_sides_are_said_and_that_there_are_more() -> None:
     old, new = ("\n".join(f"{name}{n} = f({n})" for n in range(7)) for name in "ab")
     gist = answer_of(begin_call("edit", {"path": "a.py", "old_string": old, "new_string": new}), Ending(), "Done.").gist
@@ -234,6 +242,12 @@ def test_what_an_installer_printed_gives_way() -> None:
         return sum("part_" in line and "- $" not in line for line in lines)
 
     assert shown("pip install parts") < shown("npm run parts")
+
+
+def test_that_pip_ran_as_root_is_no_result() -> None:
+    warning = "WARNING: Running pip as the 'root' user can result in broken permissions and conflicting behaviour"
+    notice = "[notice] A new release of pip is available: 23.2 -> 26.1\n[notice] To update, run: pip install -U pip"
+    assert told(*ran("pip install parts -q", f"{warning}\n\n{notice}")) == ["- $ pip install parts -q"]
 
 
 def test_edit_blocks_of_a_reply_show_what_was_replaced_by_what() -> None:
