@@ -22,7 +22,9 @@ _NOT_MADE: Final = re.compile(
     r"\b(?:0|no|not|none|nothing|problems?|errors?|warnings?|wait\w*|propos\w*|pending|fail\w*|\w+n't)\b", re.IGNORECASE
 )
 FOUND_CHARS: Final = 80
-"""Of the first line that a search found."""
+"""Of each line that a search found."""
+MOST_FOUND: Final = 3
+"""Of more lines than this, a search shows the first."""
 _RULES: Final = tuple(3 * sign for sign in "=*#~_-")
 RECORD_CHARS, RECORDS_CHARS = 160, 240
 MOST_RECORDS, VALUES_OF_A_RECORD, DEEPEST = 10, 6, 5
@@ -59,7 +61,7 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
     if begun.line is None and not begun.read and (record := _record(result, begun.head)):
         return Answer(gist=record)
     if begun.reads and len(lines) > 1:
-        return Answer(gist=f"{len(lines)} lines" + ("" if begun.read else f": {one_line(lines[0], FOUND_CHARS)}, …"))
+        return Answer(gist=f"{len(lines)} lines" + ("" if begun.read else f": {_first_found(lines)}"))
     if begun.line is None:
         return Answer(gist=one_line(lines[0], GIST_CHARS))
     return Answer(gist=_last_of(lines))
@@ -92,6 +94,12 @@ def _first_of(lines: Sequence[str], sign: str) -> str:
     telling = [*islice((line for line in found if not is_empty(line)), CHANGED_LINES + 1)]
     shown = telling[:CHANGED_LINES] + [GAP] * (len(telling) > CHANGED_LINES)
     return one_line(f"{sign}{f' {sign}'.join(shown)}", CHANGED_CHARS // 2) if telling else ""
+
+
+def _first_found(lines: Sequence[str]) -> str:
+    """The first lines that a search found; of few, all."""
+    shown = [one_line(line, FOUND_CHARS) for line in lines[:MOST_FOUND]] if len(lines) <= MOST_FOUND else []
+    return " · ".join(shown) or f"{one_line(lines[0], FOUND_CHARS)}, …"
 
 
 def _last_of(lines: Sequence[str]) -> str:

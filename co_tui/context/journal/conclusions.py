@@ -157,6 +157,10 @@ _UNSURE: Final = late_pattern(
 )
 
 
+_TURNS: Final = late_pattern(r"(?:but|however|yet|except that|unfortunately)\b|但是?|不过|不過|しかし|ただし", re.I)
+"""How a sentence begins that restricts the one before it, which would mislead alone."""
+
+
 class _Sentence(NamedTuple):
     text: str
     is_item: bool
@@ -234,10 +238,12 @@ def _best(sentences: list[str]) -> list[str]:
     if len(sentences) <= MOST_SENTENCES and sum(map(len, sentences)) + len(sentences) <= MOST_CHARS:
         return sentences
     last = len(sentences) - 1
+    turned = {at - 1 for at, text in enumerate(sentences) if _TURNS.match(text)}
     weights = {
-        at: 2 * bool(_STATES.search(text)) + (at == 0) + (at == last) / 2 - text.endswith((":", "：")) - at / 50
+        at: 2 * (bool(_STATES.search(text)) - (at in turned)) + (at == 0) + (at == last) / 2
+        - text.endswith((":", "：")) - at / 50
         for at, text in enumerate(sentences)
-    }
+    }  # fmt: skip
     chosen: list[int] = []
     length = 0
     for at in sorted(weights, key=lambda each: -weights[each]):

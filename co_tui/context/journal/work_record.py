@@ -23,7 +23,7 @@ from co_tui.context.journal.calls import Begun, Role, begin_call, changed_by, do
 from co_tui.context.journal.command_runs import is_same_path
 from co_tui.context.journal.conclusions import announcement, concluded, only_says_it_works, retracts
 from co_tui.context.journal.errors import as_error_line
-from co_tui.context.journal.net_changes import patch_changes
+from co_tui.context.journal.net_changes import GAP, patch_changes
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
 from co_tui.context.journal.shell_files import Change, Script, base_name, script_run_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
@@ -56,6 +56,10 @@ LEAST_STATE_TOKENS: Final = 200
 """With less room, the state does not say how far the last request is."""
 _UNDO: Final = late_pattern(r"(?:\s*^/undo[ \t]*$)+", re.MULTILINE)
 """How a message begins by which a user undoes the last edits, in some programs."""
+
+
+_REPEATABLE: Final = (Role.RAN, Role.LOOKED)
+"""What the later of two calls that are alike says, the earlier one no longer does."""
 
 
 class Call(NamedTuple):
@@ -162,7 +166,9 @@ class WorkRecord:
         return next(((at, call) for at, call in enumerate(calls) if call.result_at == place), None)
 
     def is_outdated(self, call: Call) -> bool:
-        """Whether a file that a call read was changed since."""
+        """Whether a file that a call read was changed since, or the call was made again."""
+        if call.outcome and call.role in _REPEATABLE and GAP not in call.head and self._times[call.head] > call.time:
+            return True
         files = [path.partition(":")[0] for path in call.read]
         changed = ((file, *each) for file in files for each in self._changed_in.get(base_name(file), {}).items())
         return any(at > call.call_at[0] and is_same_path(path, file) for file, path, at in changed)

@@ -273,7 +273,7 @@ class WorkState:
             for each in self._failing
             if not _is_same(each.head, begun.head) and not any(run.covers(each.run) for run in runs)
         ]
-        if begun.line is not None and not begun.reads:
+        if begun.line is not None and not begun.reads and not changes and begun.verb not in INSTALLERS:
             self._last_good, self._good_at = begun.head, self._calls
         if begun.acts:
             self._done[begun.head] = self._done.pop(begun.head, 0) + 1

@@ -76,10 +76,13 @@ def test_data_that_is_nested_deeply_is_no_obstacle(nested: str) -> None:
 
 
 def test_a_search_says_what_it_found_first_and_a_command_what_it_printed_last() -> None:
-    found = "src/a.py:1:price_table = {}\nsrc/b.py:7:price_table.clear()"
-    assert answer_of(begin_call("bash", {"command": "grep -rn price_table src"}), Ending(), found).gist == (
-        "2 lines: src/a.py:1:price_table = {}, …"
+    search = begin_call("bash", {"command": "grep -rn price_table src"})
+    few = "src/a.py:1:price_table = {}\nsrc/b.py:7:price_table.clear()"
+    assert answer_of(search, Ending(), few).gist == (
+        "2 lines: src/a.py:1:price_table = {} · src/b.py:7:price_table.clear()"
     )
+    many = answer_of(search, Ending(), "\n".join((few, *few.splitlines()))).gist
+    assert many == "4 lines: src/a.py:1:price_table = {}, …"
     printed = "=== prices ===\nthe table is empty\n=== end ==="
     assert answer_of(begin_call("bash", {"command": "python try.py"}), Ending(), printed).gist == "the table is empty"
 
@@ -231,6 +234,21 @@ def test_which_error_it_was_is_shown_before_other_lines_of_a_failure() -> None:
     talk = (*ran("make check", "\n".join((*trace[:15], error, *trace[15:]))), *ran("make", "built"))
     lines = told(*talk, budget=60)
     assert error in [line.strip() for line in lines], lines
+
+
+def test_a_failure_gives_way_when_its_command_ran_again() -> None:
+    trace = "\n".join(f'File "part_{n}.py", line {n}, in do_part_{n}\n    part_{n}.do_it()' for n in range(30))
+    found = "\n".join(f"the price_{n} is wrong and that is so in row_{n}" for n in range(60))
+
+    def shown(after: str) -> int:
+        talk = (
+            *ran("make report", found),
+            *ran("make parts", f"{trace}\nTypeError: bad\nexit code 1"),
+            *ran(after, "x"),
+        )
+        return sum("part_" in line and "- $" not in line for line in told(*talk, budget=300))
+
+    assert shown("make parts") < shown("make other")
 
 
 def test_what_an_installer_printed_gives_way() -> None:

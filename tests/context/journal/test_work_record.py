@@ -508,6 +508,27 @@ def test_what_is_taken_back_is_no_conclusion(text: str) -> None:
     assert "twice" not in concluded(f"{guess} {text} The file is closed too early.")
 
 
+def test_a_sentence_that_the_next_one_restricts_is_not_concluded_alone() -> None:
+    filler = "The parser reads the whole file because it needs both ends of each record in it"
+    long = " ".join(f"{filler}, as number {n} shows." for n in range(4))
+    refuted = "The Text component now has a foreground colour, since its style sets one."
+    assert refuted in concluded(f"{refuted} {long}")
+    assert refuted not in concluded(f"{refuted} But its constructor has no such argument. {long}")
+
+
+def test_the_last_command_that_went_well_did_more_than_install_or_write() -> None:
+    tested = (call("bash", command="pytest tests"), result("3 passed"))
+    after = (
+        "pip install parts",
+        "cat > fix.py << 'E'\nprint(1)\nE",
+        "sed -i 's/one/two/' shop.py",
+        "grep -n two shop.py",
+    )
+    work = record(*tested, *(each for line in after for each in (call("bash", command=line), result("2: two"))))
+    (good,) = [line for line in work.state_text(400, ALL).splitlines() if "went well" in line]
+    assert good == "Last command that went well: $ pytest tests (not run since the last change)"
+
+
 def test_code_in_a_sentence_does_not_end_it_and_a_cut_one_says_nothing() -> None:
     stated = "The setting `{'MIGRATE': False}` is the cause: `x` is `True: no`."
     assert concluded(stated) == stated
