@@ -313,10 +313,19 @@ class ScreenInternals(AnyScreen):
 
 
 class ScrollViewInternals(ScrollView):
-    """A hook for a new size."""
+    """Hooks for a new size, and for a reader who wants to see what is above the top."""
 
     def sized(self) -> None:
         """Called with every layout, before anything is drawn at its sizes."""
+
+    def held_at_top(self) -> None:
+        """Called when there is nothing to scroll up to."""
+
+    def _scroll_to(self, x: float | None = None, y: float | None = None, **options: Any) -> bool:
+        is_moved = super()._scroll_to(x, y, **options)
+        if y is not None and y <= 0 and not is_moved and not self.scroll_y:
+            self.held_at_top()
+        return is_moved
 
     def _size_updated(self, size: Size, virtual_size: Size, container_size: Size, layout: bool = True) -> bool:
         is_new = super()._size_updated(size, virtual_size, container_size, layout)

@@ -55,13 +55,14 @@ class ChatSearch:
         search = self._transcript.search
         await self._count_loaded(text)
         self._show_count(done=not text)
+        is_all = True
         if text and search.needle == with_single_spaces(text):
-            await self._host.controller.older.load_back_to(0)
+            is_all = await self._host.controller.older.load_back_to(0)
             await self._count_loaded(text)
         if search.needle == with_single_spaces(text):
             if search.match is None and search.total:  # all matches are in the blocks just loaded
                 self._transcript.find(text)
-            self._show_count(done=True)
+            self._show_count(done=is_all)
 
     async def _count_loaded(self, text: str) -> None:
         search, blocks = self._transcript.search, list(self._transcript.blocks)

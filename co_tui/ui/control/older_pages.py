@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from co_tui.store.port import Reading, Store
 
 PAGE_EVENTS = 60
-LARGEST_PAGE_EVENTS = 600
+LARGEST_PAGE_EVENTS = 2_000
+"""A turn with more is cut at one of its steps. Reading so many takes a fifth of a second."""
 PROGRAM_CHARS: Final = 40
 
 
@@ -56,6 +57,8 @@ class OlderPages:
         events: list[Event] = []
         starts: list[_Start] = []
         first = self._starts[-1].seq
+        if first <= max(1, seq):
+            return []  # without reading the store
         with self._store.reading() as reading:
             while first > max(1, seq):
                 page = page_before(reading, self._session_id, first)
@@ -102,11 +105,15 @@ class OlderPages:
 
 
 def page_before(reading: "Reading", session_id: str, before: int | None = None) -> list[Event]:
-    """Events back to the start of a turn: a call and its result stay on one page."""
-    events = reading.last_events(session_id, PAGE_EVENTS, before)
-    while events and (events[0].seq or 1) > 1 and len(events) < LARGEST_PAGE_EVENTS and not _opens_turn(events[0]):
-        more = reading.last_events(session_id, PAGE_EVENTS // 4, events[0].seq)
-        events = [*more, *events]
+    """Events back to the start of a turn or, in a long one, of a step: a call and its result stay on one page."""
+    events = batch = reading.last_events(session_id, PAGE_EVENTS, before)
+    while batch and (events[0].seq or 1) > 1:
+        begins = _opens_step if len(events) >= LARGEST_PAGE_EVENTS else _opens_turn
+        start = next((at for at in range(len(batch)) if begins(events[at])), None)
+        if start is not None:
+            return events[start:]
+        batch = reading.last_events(session_id, PAGE_EVENTS // 4, events[0].seq)
+        events = [*batch, *events]
     return events
 
 
@@ -115,4 +122,16 @@ def _first_seq(page: list[Event]) -> int:
 
 
 def _opens_turn(event: Event) -> bool:
-    return isinstance(event.fact, Message) and prompt_of(event.fact.message) is not None
+    """Whether an event is a prompt of the user, not one of a delegation or next to the results of calls."""
+    fact = event.fact
+    if not isinstance(fact, Message) or fact.agent or prompt_of(fact.message) is None:
+        return False
+    return all(part.get("part_kind") != "tool-return" for part in fact.message.get("parts", ()))
+
+
+def _opens_step(event: Event) -> bool:
+    """Whether all calls before an event are answered, since the model has their results."""
+    fact = event.fact
+    return _opens_turn(event) or (
+        isinstance(fact, Message) and not fact.agent and fact.message.get("kind") == "response"
+    )

@@ -11,7 +11,7 @@ from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.chat.chat_screen import ChatScreen
-from co_tui.ui.control.older_pages import LARGEST_PAGE_EVENTS, OlderPages, page_before
+from co_tui.ui.control.older_pages import OlderPages, page_before
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
@@ -19,6 +19,8 @@ from co_tui.ui.transcript.blocks import BlockBuilder
 if TYPE_CHECKING:
     from co_tui.store.port import Store
 
+SHORT_LOG_EVENTS: Final = 600
+"""A log with compactions that is no longer than this is read as a whole, so that what they replaced is set apart."""
 POLL_S: Final = 0.5
 """How often the store is read for what another process appends."""
 
@@ -35,7 +37,7 @@ class StoredTranscript:
             self._newest = page_before(reading, self._row.id)
             first_seq = self._newest[0].seq or 1 if self._newest else 1
             self._last_seq = self._newest[-1].seq or 0 if self._newest else 0
-            reads_all = first_seq > 1 and self._row.compactions and self._row.last_seq <= LARGEST_PAGE_EVENTS
+            reads_all = first_seq > 1 and self._row.compactions and self._row.last_seq <= SHORT_LOG_EVENTS
             self._known = list(reading.events(self._row.id)) if reads_all else self._newest
         self.pages = OlderPages(store, self._row.id, self._last_seq + 1, shortcut_for)
 
@@ -147,16 +149,17 @@ class OlderMessages:
 
     async def load_back_to(self, seq: int) -> bool:
         """Load everything from an event on, in a thread; a load under way finishes first. False if it cannot be
-        read."""
+        read, or another session is shown by then."""
         async with self._reading:
             if (pages := self._pages) is None:
                 return True
             try:
                 self._show(pages, await asyncio.to_thread(pages.back_to, seq))
             except StoreError as error:
+                self._trouble = ""
                 self._cannot_load(error)
                 return False
-            return True
+            return pages is self._pages
 
     def unload(self, store: "Store", session_id: str) -> None:
         """Unload what is far above the view of a session in this store, unless it is being read."""
@@ -173,7 +176,7 @@ class OlderMessages:
             self._chat.show_older(blocks)
 
     def _cannot_load(self, error: StoreError) -> None:
-        """Say so once; the next scroll tries again."""
+        """Say so, once while the reader scrolls; the next scroll tries again."""
         if str(error) != self._trouble:
             self._trouble = str(error)
             self._host.notify(self._trouble, severity="error", markup=False)

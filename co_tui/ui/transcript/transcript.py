@@ -108,6 +108,8 @@ class Transcript(TranscriptView, ScrollView, can_focus=True):
         super().show(self.context_marks.with_boundaries(blocks))
 
     def prepend(self, blocks: Sequence[Block]) -> None:
+        if blocks and self.text_selection is not None:
+            self.screen.clear_selection()  # it names lines, which now are others
         self._pins.apply(blocks)
         self.context_marks.apply(blocks, self.blocks)
         super().prepend(self.context_marks.with_boundaries(blocks, self.blocks))

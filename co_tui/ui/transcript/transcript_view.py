@@ -50,6 +50,8 @@ class TranscriptView(ScrollViewInternals):
         self._top = TOP
         self._following = True
         self._is_scrolling = False
+        self._rows_short = 0
+        """How many rows there were when they did not fill the view."""
         self._settled_size = Size(0, 0)
         self._view: list[LinePosition] = []
         self._view_of: tuple[LinePosition, int, int] | None = None
@@ -188,6 +190,9 @@ class TranscriptView(ScrollViewInternals):
             if len(self._layout.window(self._top, height)) < height:
                 self._top = self._layout.bottom_up(height)
         self._update_scroll()
+        if (rows := self._layout.row_count) < height and rows != self._rows_short:
+            self._rows_short = rows
+            self._request_older()  # nothing can be scrolled
 
     def _update_scroll(self) -> None:
         self._is_scrolling = True
@@ -230,6 +235,10 @@ class TranscriptView(ScrollViewInternals):
         self._follow(target >= self.max_scroll_y)
         self._settle()
         self._request_older()
+
+    def held_at_top(self) -> None:
+        if not self._is_scrolling:  # else it is the view that puts itself in place
+            self._request_older()
 
     def _request_older(self) -> None:
         if self._top.block < 5 and self.text_selection is None:  # what is selected stays where it is

@@ -4,17 +4,29 @@ import json
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.selection import Selection
 
-from co_tui.events import Message, SessionEnd, SessionInterrupted, SessionStart
+from co_tui.events import (
+    DelegationEnd,
+    DelegationStart,
+    Fact,
+    Message,
+    PlanChanged,
+    SessionEnd,
+    SessionInterrupted,
+    SessionStart,
+)
 from co_tui.events.facts.conversation import TURN_STOPPED
+from co_tui.session.launch import Launch
 from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.app import CoTui
+from co_tui.ui.control import older_pages
 from co_tui.ui.control.older_pages import OlderPages
 from co_tui.ui.keys.command_table import shortcut_for
 from co_tui.ui.transcript import transcript as transcripts
@@ -22,6 +34,7 @@ from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
 from co_tui.ui.transcript.marked_blocks import opens_turn
 from co_tui.ui.widgets.find_bar import FindBar
+from tests.support.long_run import also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, running, transcript_text, until
 from tests.support.stores import store_in
@@ -74,6 +87,10 @@ async def _scroll_to_the_first(app: CoTui, pilot: Pilot[None], prompt: str) -> N
         transcript.scroll_home(animate=False)
         await pilot.pause()
     raise AssertionError(f"{prompt} did not come back")
+
+
+def _fails(*_: object) -> NoReturn:
+    raise StoreError("The disk is away.")
 
 
 async def test_early_messages_leave_the_chat_and_come_back_as_they_were(home: Path, provider: Provider) -> None:
@@ -157,16 +174,13 @@ async def test_nothing_is_unloaded_while_it_is_used_and_a_search_finds_all(home:
 async def test_a_page_that_cannot_be_read_now_is_read_at_the_next_scroll(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*_: object) -> list[Block]:
-        raise StoreError("The disk is away.")
-
     async with running(launch_for(home, provider)) as (app, pilot):
         transcript = app.chat.transcript
         await _talk(app, pilot, range(10))
         await _release(app, pilot)
         with monkeypatch.context() as broken:
-            broken.setattr(OlderPages, "older", fails)
-            broken.setattr(OlderPages, "back_to", fails)
+            broken.setattr(OlderPages, "older", _fails)
+            broken.setattr(OlderPages, "back_to", _fails)
             for _ in range(3):
                 transcript.scroll_home(animate=False)
                 await pilot.pause()
@@ -175,6 +189,88 @@ async def test_a_page_that_cannot_be_read_now_is_read_at_the_next_scroll(
             await app.chat.show_message(app.controller.state.transcript[0].seq)
             assert transcript.marked_block is None, "another message is not what was asked for"
         await _scroll_to_the_first(app, pilot, "prompt-0x")
+
+
+def _stored(home: Path, provider: Provider, *facts: Fact, turns: int = 150) -> Launch:
+    launch = launch_for(home, provider, session_id="long")
+    start = SessionStart(model="openai-chat:scripted", cwd=str(launch.cwd))
+    with store_in(home) as store:
+        said_before = (each for n in range(turns) for each in said(n))
+        store.writing().append("long", [start, *said_before, *facts]).result()
+    return launch
+
+
+async def test_a_reader_at_the_very_top_gets_more_by_scrolling_on(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(_stored(home, provider)) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        transcript = app.chat.transcript
+
+        async def is_more_after_scrolling() -> bool:
+            first = _prompts(app)[0]
+            transcript.scroll_home(animate=False)
+            await pilot.press("pageup")
+            return _prompts(app)[0] != first
+
+        with monkeypatch.context() as broken:
+            broken.setattr(OlderPages, "older", _fails)
+            assert not await is_more_after_scrolling()
+        assert await is_more_after_scrolling()
+        transcript.scroll_end(animate=False)
+        end = transcript.layout_of_blocks.row_count
+        app.screen.selections = {transcript: Selection(Offset(0, end - 8), Offset(9, end - 5))}
+        assert not await is_more_after_scrolling()
+        app.screen.clear_selection()
+        assert await is_more_after_scrolling()
+
+
+async def test_a_last_page_that_does_not_fill_the_view_is_followed_by_more(home: Path, provider: Provider) -> None:
+    step = Message(turn=41, agent="helper-1", message=said(0)[1].message)
+    async with running(_stored(home, provider, said(40)[0], *[step] * 200, said(40)[1], turns=40)) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        assert app.chat.transcript.max_scroll_y > 0
+
+
+async def test_while_the_store_is_away_searches_and_jumps_say_so_each_time(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(_stored(home, provider)) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        transcript = app.chat.transcript
+        there = transcript.blocks[4].seq
+        monkeypatch.setattr(app.controller.launch.store, "reading", _fails)
+        await app.chat.show_message(there)
+        assert transcript.marked_block is transcript.blocks[4] and not app._notifications
+        for _ in range(2):
+            app.clear_notifications()
+            await app.chat.show_message(20)
+            await pilot.pause()
+            assert [each.message for each in app._notifications] == ["The disk is away."]
+        app.clear_notifications()
+        app.run_command("find", "prompt-3x")
+        await until(pilot, lambda: bool(app._notifications))
+        await pilot.pause()
+        assert str(app.chat.query_one(FindBar).border_title) == "Find · …", "not all was searched"
+
+
+async def test_a_jump_clears_the_selection_and_ends_with_its_session(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with running(_stored(home, provider)) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        transcript, older = app.chat.transcript, app.controller.older
+        app.screen.selections = {transcript: Selection(Offset(0, 0), Offset(4, 2))}
+        back_to = OlderPages.back_to
+
+        def back_after_a_switch(pages: OlderPages, seq: int) -> list[Block]:
+            older.open(app.controller.launch.store, "")
+            return back_to(pages, seq)
+
+        assert await older.load_back_to(100)
+        assert app.screen.get_selected_text() is None, "its lines are others now"
+        monkeypatch.setattr(OlderPages, "back_to", back_after_a_switch)
+        assert not await older.load_back_to(20)
 
 
 async def test_a_resumed_session_unloads_its_pages_and_what_was_said_since(home: Path, provider: Provider) -> None:
@@ -266,6 +362,78 @@ async def test_pages_without_a_block_are_passed_over(home: Path, provider: Provi
         for _ in range(2):
             app.controller.older.load()
         assert _prompts(app)[0] == "prompt-0x" and len(_prompts(app)) == 40
+
+
+def _step(turn: int, call_id: str) -> list[Message]:
+    """A call and its result."""
+    call = {"part_kind": "tool-call", "tool_name": "read_file", "tool_call_id": call_id, "args": "{}"}
+    result = {"part_kind": "tool-return", "tool_name": "read_file", "tool_call_id": call_id, "content": call_id}
+    return [
+        Message(turn=turn, message={"kind": kind, "parts": [part]})
+        for kind, part in (("response", call), ("request", result))
+    ]
+
+
+def _delegation(steps: int) -> list[Fact]:
+    call = {"part_kind": "tool-call", "tool_name": "delegate_task", "tool_call_id": "d", "args": "{}"}
+    result = {"part_kind": "tool-return", "tool_name": "delegate_task", "tool_call_id": "d", "content": "Three."}
+    agent = "self 1"
+    return [
+        Message(turn=1, message={"kind": "response", "parts": [call]}),
+        DelegationStart(agent=agent, name="self", task="find", call_id="d", context="fresh"),
+        *(Message(turn=1, agent=agent, message=each.message) for each in said(0)[:1] + [said(0)[1]] * steps),
+        DelegationEnd(agent=agent, outcome="done"),
+        Message(turn=1, message={"kind": "request", "parts": [result]}),
+    ]
+
+
+@pytest.mark.parametrize(
+    "turns",
+    also_in_a_long_run(
+        [
+            [[said(0)[0], *(each for n in range(330) for each in _step(1, f"c{n}")), said(0)[1]]],
+            [[said(0)[0], *_delegation(54), said(0)[1]]],
+            [
+                [*said(0)[:1], *(each for n in range(n % 47) for each in _step(1, f"c{n}")), said(0)[1]]
+                for n in range(60)
+            ],
+        ],
+        [[[said(0)[0], *_delegation(steps), said(0)[1]]] for steps in range(50, 60)],
+    ),
+)
+def test_no_page_begins_within_a_turn(turns: list[list[Fact]]) -> None:
+    pages, whole = _pages_of([SessionStart(model="m"), *(fact for turn in turns for fact in turn), *said(1)])
+    assert pages == whole
+
+
+@pytest.mark.parametrize("more", range(3))
+def test_a_page_of_a_very_long_turn_begins_at_a_step(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
+    monkeypatch.setattr(older_pages, "LARGEST_PAGE_EVENTS", 70)
+    steps = [each for n in range(100) for each in (*_step(1, f"c{n}"), *[PlanChanged(steps=[])] * (n % 3))]
+    plans = [PlanChanged(steps=[])] * more
+    facts = [SessionStart(model="m"), said(0)[0], *steps, *_delegation(54), *plans, said(0)[1], *said(1)]
+    tools, tools_read = ([each[:-1] for each in shown if each[0] == "tool"] for shown in _pages_of(facts))
+    assert tools_read == tools and len(tools) == 101
+
+
+def _pages_of(facts: list[Fact]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
+    """What is shown before the last prompt: read page by page, and at once."""
+    store = InMemoryStore()
+    store.writing().append("s", facts).result()
+    with store.reading() as reading:
+        whole = BlockBuilder().add_all(reading.events("s"))
+    prompt = next(block.seq for block in whole if block.text == "prompt-1x")
+    pages = OlderPages(store, "s", prompt, shortcut_for)
+    pages.unload(prompt)
+    read: list[Block] = []
+    while not pages.are_all_read:
+        read[:0] = pages.older()
+    before = (block for block in whole if block.seq < prompt)
+    return [_look(block) for block in read], [_look(block) for block in before]
+
+
+def _look(block: Block) -> tuple[str, ...]:
+    return block.kind, block.text, block.result, block.status, block.speaker, str(block.first_of_reply)
 
 
 def _told(blocks: list[Block]) -> list[tuple[str, str]]:
