@@ -11,7 +11,8 @@ from tests.support.run_folder import make_run_folder
 def test_a_server_ends_and_its_folder_goes_when_the_input_of_what_watches_it_is_closed(tmp_path: Path) -> None:
     folder = tmp_path / "pg"
     (folder / "data").mkdir(parents=True)
-    server = subprocess.Popen(["sleep", "600"])
+    # A shell's background job, which the tests may be, ignores this signal, and so do its children.
+    server = subprocess.Popen(["sleep", "600"], preexec_fn=lambda: signal.signal(signal.SIGQUIT, signal.SIG_DFL))
     (folder / "data" / "postmaster.pid").write_text(f"{server.pid}\n{folder}\n")
     watching = ended_with_us(folder)
     assert watching.stdin is not None
