@@ -152,7 +152,9 @@ def _files_of(prompt: str, call: CommandCall) -> "Sequence[NamedFile]":
 
 @command("compact")
 def _compact(call: CommandCall) -> int:
-    opening = _session_opening(stored_session(call.options.id, call.context, call.cwd), call)
+    row = stored_session(call.options.id, call.context, call.cwd)
+    # Its context is no work in a folder: the session stays where it is.
+    opening = _session_opening(row, call._replace(cwd=Path(row.cwd)) if _is_here(row) else call)
     from co_tui.headless.compact_command import compact
 
     return compact(opening, focus=call.options.focus, deep=call.options.deep, json=call.options.json)
@@ -279,12 +281,17 @@ def _session_to_continue(name: str | None, context: CommandContext, cwd: Path) -
     return row
 
 
+def _is_here(row: "SessionRow") -> bool:
+    """Whether a session works in a folder of this machine that is there."""
+    return Path(row.cwd).is_absolute() and Path(row.cwd).is_dir()
+
+
 def _report_other_folder(row: "SessionRow", context: CommandContext, cwd: Path) -> None:
     """Report that a resumed session now works in another folder; the app asks instead."""
     from co_tui.session.repository_identity import folder_here
     from co_tui.session.workplace.host.address import recorded_address
 
-    now = context.workplace.text
+    now = context.workplace.in_folder(cwd).text
     if not row.cwd or row.cwd == now:
         return
     is_there = Path(row.cwd).is_dir() or recorded_address(row.cwd) is not None

@@ -1,6 +1,7 @@
 """`co-tui compact`, and compaction during `co-tui run`: as scripts see them."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -36,6 +37,18 @@ def test_a_stored_session_is_compacted_and_its_log_says_so(served_here: Here, pr
     history = served_here("show", session, "--history", "--json").objects
     assert len(history) == payload["post_messages"]
     assert len(served_here("show", session, "--json").objects) == 18, "the transcript keeps everything"
+
+
+def test_a_session_stays_in_its_folder(
+    served_here: Here, provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = talked(served_here, provider, turns=9)
+    (row,) = served_here("sessions", "--json").objects
+    monkeypatch.chdir(tmp_path)
+    done = served_here("compact", session)
+    assert done.code == 0 and "now works in" not in done.err
+    (after,) = served_here("sessions", "--json").objects
+    assert (after["cwd"], after["branch"]) == (row["cwd"], row["branch"]) and row["cwd"] != str(tmp_path)
 
 
 def test_the_slash_command_compacts_too(served_here: Here, provider: Provider) -> None:
