@@ -129,9 +129,18 @@ def lab(conversations: Iterable[Conversation], policies: list[tuple[str, Loaded]
             put_json(result.record(options.window))
     else:
         put(table(_HEADER, map(_row, results)))
+    _report_too_long(results, options.window)
     for failure in dict.fromkeys(each.failure for result in results for each in result.conversations if each.failure):
         say(f"{failure} {Settings().policy} decided where it failed.")
     return _write_report(results, options) if options.report is not None else DONE
+
+
+def _report_too_long(results: Sequence[PolicyResult], window: Window) -> None:
+    """Say that the window is too small for these recordings, which explains the figures."""
+    most = max((result.total for result in results), key=lambda total: total.too_long)
+    if most.too_long:
+        how_many = f"{most.too_long:,} of {most.requests:,} requests"
+        say(f"{how_many} do not fit {window.tokens:,} tokens: try a larger --window.")
 
 
 def _results(replays: Replays, options: LabOptions) -> list[PolicyResult]:
@@ -180,7 +189,7 @@ def require_writable(file: Path) -> None:
 
 
 _HEADER = (
-    "POLICY", "REQUESTS", "MEAN", "COMPACTIONS", "WAITS", "LONG", "DETAILS", "IN CONTEXT", "STATE", "JOINED", "REUSED",
+    "POLICY", "REQUESTS", "MEAN", "COMPACTIONS", "WAITS", "LONG", "KEPT", "IN CONTEXT", "STATE", "JOINED", "REUSED",
     "PRICE", "BREACHES",
 )  # fmt: skip
 

@@ -29,7 +29,7 @@ TOPICS: Final = (
     Topic("context", "See how full the window is and what the model gets", ("gauge", "lens", "window")),
     Topic("compaction", "What happens when the window fills up, and how to undo it", ("compact", "undo", "summary")),
     Topic("policies", "Choose how the context is managed, or write your own rules", ("policy",)),
-    Topic("sources", "The four policies named after programs, behaviour by behaviour", ("behaviours",)),
+    Topic("sources", "co-cli, inkeep, copilot and cowagent, behaviour by behaviour", ("behaviours",)),
     Topic("lab", "Compare policies on recorded conversations"),
     Topic(
         "approvals",

@@ -88,8 +88,13 @@ def test_an_unwritable_report_is_refused_before_anything_is_replayed(here: Here,
 
 
 def test_the_table_fits_120_columns(here: Here, talks: Path) -> None:
-    table = here("lab", "--input", str(talks), "--policy", "balanced", "--policy", "cowagent", "--window", "600").out
-    assert max(map(len, table.splitlines())) <= 120
+    done = here("lab", "--input", str(talks), "--policy", "balanced", "--policy", "cowagent", "--window", "600")
+    assert max(map(len, done.out.splitlines())) <= 120 and "do not fit" not in done.err
+
+
+def test_a_window_that_is_too_small_explains_the_figures(here: Here, talks: Path) -> None:
+    small = here("lab", "--input", str(talks), "--window", "20")
+    assert small.err == "co-tui: 36 of 36 requests do not fit 20 tokens: try a larger --window.\n"
 
 
 def test_progress_is_one_line_on_a_terminal_and_nothing_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
