@@ -174,10 +174,12 @@ def test_a_trusted_project_lowers_limits_on_spending_and_never_raises_them(
     assert loaded(paths, project).settings.max_daily_cost == result
 
 
-def test_the_app_asks_about_a_folder_instead_of_printing_what_may_become_untrue(paths: Paths, project: Path) -> None:
+def test_what_an_untrusted_folder_asks_for_is_printed_where_it_matters_and_the_app_asks_itself(
+    paths: Paths, project: Path
+) -> None:
     found = loaded(paths, project, 'model = "openai:one"\n')
     assert found.withheld is not None
-    assert warnings_before_start(found, paths, opens_app=False) == list(found.warnings) != []
-    assert warnings_before_start(found, paths, opens_app=True) == []
+    assert warnings_before_start(found, paths, "run") == list(found.warnings) != []
+    assert warnings_before_start(found, paths, None) == warnings_before_start(found, paths, "sessions") == []
     Trust(paths.trust_file).remember(found.withheld, trusted=False)
-    assert warnings_before_start(found, paths, opens_app=True) == list(found.warnings)
+    assert warnings_before_start(found, paths, None) == list(found.warnings)

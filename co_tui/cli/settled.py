@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from co_tui.cli.command_call import CliFunction, Options
     from co_tui.session.workplace.workplace import Workplace
 
+USING_THE_FOLDER = frozenset(("example", "run", "acp", "serve", "compact", "subconscious", "context", "lens", "lab"))
+"""Commands for which it matters what an untrusted folder does not get; the app asks itself."""
+
 
 def run_with(options: "Options", environ: Mapping[str, str]) -> int:
     """Run the command of these options and return the exit code."""
@@ -64,7 +67,7 @@ def _run_in(options: "Options", paths: Paths, environ: Mapping[str, str], workpl
     loaded = load(paths=paths, cwd=workplace.folder, environ=environ, command_line=given)
     if options.command not in ("doctor", "config", "trust"):
         # These three are how users find and fix a bad setting.
-        for warning in warnings_before_start(loaded, paths, opens_app=options.command is None):
+        for warning in warnings_before_start(loaded, paths, options.command):
             say(warning)
         if loaded.problems:
             for problem in loaded.problems:
@@ -87,10 +90,11 @@ def _command(name: str | None) -> "CliFunction":
     return function_of(name or "")
 
 
-def warnings_before_start(loaded: Loaded, paths: Paths, *, opens_app: bool) -> list[str]:
-    """What to print before starting. What the app asks about itself is left out: the answer may make it untrue."""
+def warnings_before_start(loaded: Loaded, paths: Paths, command: str | None) -> list[str]:
+    """What to print before starting. What an untrusted folder asks for is left out where the app asks about it itself,
+    since the answer may make it untrue, and in commands that use none of it."""
     request = loaded.withheld
-    if not opens_app or request is None or Trust(paths.trust_file).was_asked(request):
+    if request is None or (command in USING_THE_FOLDER if command else Trust(paths.trust_file).was_asked(request)):
         return list(loaded.warnings)
     from co_tui.settings.trust_texts import withheld_warnings  # most folders need no trust
 
