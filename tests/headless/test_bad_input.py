@@ -223,8 +223,9 @@ def test_a_full_disk_is_not_called_the_output(here: Here, monkeypatch: pytest.Mo
 
 def test_trust_is_given_shown_listed_and_revoked(here: Here) -> None:
     (here.cwd / ".co-tui.toml").write_text('model = "openai:theirs"\ncontext_window = 9000\n')
-    warned = here("sessions")
-    assert warned.code == 0 and "model = 'openai:theirs'" in warned.err and "`co-tui trust`" in warned.err
+    assert "openai:theirs" not in here("sessions").err, "a list uses no model"
+    warned = here("context", "none")
+    assert warned.code == 1 and "model = 'openai:theirs'" in warned.err and "`co-tui trust`" in warned.err
     row = here("config", "model").out.splitlines()[1]
     assert "(empty)" in row and "requests 'openai:theirs' (not trusted)" in row
     assert "not trusted to set model" in here("doctor").out
