@@ -135,7 +135,7 @@ def test_an_empty_chat_is_painted_at_once_and_with_few_modules(tmp_path: Path) -
     assert found["steps"].index("paint") == 1, "one layout, then the first paint"
     assert {"textual.command", "tree_sitter", "hashlib", "tomllib", "argparse"}.isdisjoint(found["modules"])
     own = [name for name in found["modules"] if name.partition(".")[0] == "co_tui"]
-    assert len(own) <= MOST_OWN_MODULES, own
+    assert len(own) <= MOST_OWN_MODULES, " ".join(own)
 
 
 def test_help_needs_no_settings_and_a_list_of_sessions_no_event_loop() -> None:

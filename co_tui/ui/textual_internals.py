@@ -93,6 +93,7 @@ INTERNALS: Final = (
         "The same; the event comes after that frame.",
         "self size virtual_size container_size layout",
     ),
+    Internal("textual.widget:Widget", "_scroll_to", "Scrolling up at the very top asks for more; nothing tells of it."),
     Internal("textual.screen:Screen", "_compositor_refresh", "Measure what a frame costs.", "self"),
     Internal("textual.screen:Screen", "_compositor", "Replaced by ours."),
     Internal("textual._compositor", "Compositor", "Subclassed: it draws every widget for each change of one."),

@@ -234,7 +234,7 @@ def test_trust_is_given_shown_listed_and_revoked(here: Here) -> None:
     assert here("trust", "--list").out == f"{here.cwd}\n"
     assert "openai:theirs" in here("config", "model").out and "trust" not in here("sessions").err
     assert here("trust", "--revoke", str(here.cwd)).code == 0 and here("trust", "--list").out == ""
-    assert "`co-tui trust`" in here("sessions").err
+    assert "`co-tui trust`" in here("context", "none").err
 
 
 def test_what_is_always_allowed_is_listed_and_revoked_with_the_trust(here: Here) -> None:

@@ -190,7 +190,8 @@ class TranscriptView(ScrollViewInternals):
             if len(self._layout.window(self._top, height)) < height:
                 self._top = self._layout.bottom_up(height)
         self._update_scroll()
-        if (rows := self._layout.row_count) < height and rows != self._rows_short:
+        rows = self._layout.row_count
+        if rows < height and rows != self._rows_short and any(block.seq for block in self.blocks):
             self._rows_short = rows
             self._request_older()  # nothing can be scrolled
 

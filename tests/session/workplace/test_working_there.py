@@ -23,6 +23,7 @@ from co_tui.session.workplace.host.address import host_address
 from co_tui.session.workplace.host.host_workplace import HostWorkplace, connect
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.long_run import only_in_a_long_run
+from tests.support.sandbox import needs_bwrap
 from tests.support.ssh_host import SshHost, files_in, sshd_host, stand_in_host
 from tests.support.waiting import until, wait_until
 
@@ -170,6 +171,7 @@ async def test_files_are_brought_back_there(tmp_path: Path, host: SshHost) -> No
     await close(session, environment)
 
 
+@needs_bwrap
 async def test_the_sandbox_holds_there(tmp_path: Path, host: SshHost) -> None:
     there = host.home / "project"
     there.mkdir()
