@@ -42,7 +42,7 @@ _SAYS_FAILED: Final = late_pattern(
             r"no such|not found|exception|traceback|unknown\b|missing\b|permission denied|access denied|enoent",
             r"your (?:proposed )?edit (?:has introduced|was not)|text not found|no replacement was",
             r"old_?(?:text|str|string)\b.{0,40}not|(?:file|tool|path|directory)\b.{0,200}(?:not found|does not exist)",
-            r"(?:string|text|code|pattern) to (?:replace|find|change|match|edit)\b.{0,60}\bnot|search (?:block|text)\b.{0,40}not",
+            r"(?:string|text|code) to (?:replace|find|change|match)\b.{0,60}\bnot|search (?:block|text)\b.{0,40}not",
             r"input validation|this file (?:has|was) .{0,40}(?:modified|changed)|file has not been read",
         )
     )
