@@ -26,8 +26,10 @@ FOUND_CHARS: Final = 80
 MOST_FOUND: Final = 3
 """Of more lines than this, a search shows the first."""
 _RULES: Final = tuple(3 * sign for sign in "=*#~_-")
-RECORD_CHARS, RECORDS_CHARS = 160, 240
-MOST_RECORDS, VALUES_OF_A_RECORD, DEEPEST = 10, 6, 5
+RECORD_CHARS: Final = 160
+WHOLE_RECORD_CHARS: Final = 1_000
+"""A record that is no longer than this is shown whole, instead of its lines."""
+MOST_RECORDS, VALUES_OF_A_RECORD, DEEPEST = 12, 14, 5
 _READ_CHARS: Final = 100_000
 
 
@@ -35,7 +37,8 @@ class Answer(NamedTuple):
     """What came of a call."""
 
     short: str = ""
-    """A result of a few words, or what a script that was just written printed last: it says more than its text."""
+    """A result of a few words, all values of a small record, or what a script that was just written printed last: it
+    says more than its text."""
     gist: str = ""
     """For an entry without lines: why it failed, what a file defines, the end of what a command printed, what a
     service answered, or how much was read."""
@@ -59,7 +62,7 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
     if begun.read and (outline := outline_of(result[:_READ_CHARS].splitlines())):
         return Answer(gist=outline)
     if begun.line is None and not begun.read and (record := _record(result, begun.head)):
-        return Answer(gist=record)
+        return record
     if begun.reads and len(lines) > 1:
         return Answer(gist=f"{len(lines)} lines" + ("" if begun.read else f": {_first_found(lines)}"))
     if begun.line is None:
@@ -112,19 +115,37 @@ def _sets_off(line: str) -> bool:
     return line.startswith(_RULES) and line.endswith(line[:3])
 
 
-def _record(result: str, head: str) -> str:
+def _record(result: str, head: str) -> Answer | None:
     """The data that a service answered with, in a line: its values by their names, but for those of the call."""
     if result[:1] not in ("{", "[") or len(result) > _READ_CHARS:
-        return ""
+        return None
     try:
         value = json.loads(result)
     except (ValueError, RecursionError):
-        return ""
+        return None
     if isinstance(value, list):
         first = "; ".join(filter(None, (_brief(each, head) for each in value[:MOST_RECORDS])))
-        return one_line(f"{len(value)} × {first}" if len(value) > 1 else first, RECORDS_CHARS)
-    fields = ((key, _brief(each, head)) for key, each in value.items())
-    return one_line(", ".join(f"{key} {brief}" for key, brief in fields if brief), RECORD_CHARS)
+        text = f"{len(value)} × {first}" if first and len(value) > 1 else first
+    else:
+        fields = ((key, _brief(each, head)) for key, each in value.items())
+        text = ", ".join(f"{key} {brief}" for key, brief in fields if brief)
+    if not text:
+        return None
+    is_whole = len(text) <= WHOLE_RECORD_CHARS and _is_shown_whole(value)
+    return Answer(short=one_line(text, WHOLE_RECORD_CHARS)) if is_whole else Answer(gist=one_line(text, RECORD_CHARS))
+
+
+def _is_shown_whole(value: Any, depth: int = 0) -> bool:
+    """Whether nothing is left out of data for its size."""
+    if not isinstance(value, Mapping | list):
+        return True
+    most = VALUES_OF_A_RECORD if isinstance(value, Mapping) else MOST_RECORDS
+    inner = value.values() if isinstance(value, Mapping) else value
+    return (
+        depth < DEEPEST
+        and (len(value) <= most or (depth == 0 and isinstance(value, Mapping)))
+        and all(_is_shown_whole(each, depth + 1) for each in inner)
+    )
 
 
 def _brief(value: Any, head: str, depth: int = 0) -> str:

@@ -57,7 +57,9 @@ CONCLUSION_WEIGHT: Final = 1.0
 STEP_WEIGHT: Final = 0.15
 """The value of an entry apart from the names in it."""
 FAILED_STEP_WEIGHT: Final = 2.0
-"""The same for a step that failed, changed something or asked a service."""
+"""The same for a step that failed or changed something."""
+ANSWER_WEIGHT: Final = 6.0
+"""The same for a step that asked a service: of several that are alike, all are shown."""
 HEAD: Final = -1
 """The place of a step's head, before its lines."""
 SENTENCE_WORDS: Final = 8
@@ -333,6 +335,8 @@ class Chooser:
 
     def _head_worth(self, candidate: Candidate) -> float:
         alone = FAILED_STEP_WEIGHT if candidate.head.outcome or WEIGHTS[candidate.role] > 1 else STEP_WEIGHT
+        if candidate.role is Role.ANSWERED:
+            alone = ANSWER_WEIGHT
         if self.focus and not self.focus.isdisjoint(_words(candidate.head.text)):
             alone += FOCUS_WEIGHT
         return (self._names_worth(candidate.head_names) + alone) / max(1, candidate.head_cost)

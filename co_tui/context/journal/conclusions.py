@@ -1,8 +1,9 @@
 """What the assistant concluded: sentences of its text that state something, without what it only announced."""
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import zip_longest
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
@@ -15,6 +16,7 @@ LONGEST_CHARS: Final = MOST_CHARS + 60
 FEW_WORDS: Final = 7
 CUT_WORDS: Final = 5
 """A sentence without an end that has fewer was cut off."""
+GAP: Final = "…"
 STRONG: Final = 2
 """A conclusion that finds out or settles something."""
 _VAGUE: Final = late_pattern(
@@ -81,7 +83,7 @@ _ANNOUNCES: Final = late_pattern(
             rf"(?:{_GERUNDS})\b(?!.*\b(?:is|are|was|were|has|have|does|did|failed|works|see|shows?|found|fixed|can)\b)",
             r"let(?:['’]s| us| me)\b(?! me know)",
             r"i(?:['’]ll| will|(?:['’]m| am) (?:going to|about to|ready|here to)| want to|(?:['’]d"
-            r"| would) (?:like|need))\b",
+            r"| would) (?:like|need|love|be (?:happy|glad)))\b",
             rf"(?:i think )?(?:i|we) (?:need to|should|must|have to|can)(?: (?:now|also|first))? {_CHECKS}\b",
             r"(?:i think )?(?:i (?:just )?(?:see|realized?|noticed|thought of)|there(?:['’]s| is| might be))"
             r" (?:the|an?(?:other)?|something|there might be an?) ?(?:issue|problem|thing)?"
@@ -112,9 +114,9 @@ _ANNOUNCES_WIDE: Final = late_pattern(
 )
 _FILLER: Final = late_pattern(
     r"(?:(?:ok(?:ay)?|perfect|great (?:news|question)|great|good (?:catch|point|question|idea)|good|excellent|done|yes"
-    r"|no problem|no|sure|certainly|of course|absolutely|(?:hi|hello) again|hello|hi|hmm|thanks?"
-    r"|thank you(?: for [^.!]*+)?|got it|i see|i understand|understood|alright|right|wait|interesting|awesome|nice"
-    r"|wonderful|you'?re welcome|you(?:['’]re| are)(?: absolutely| completely| totally)? (?:right|correct)|oh no|oops"
+    r"|no problem|no|sure|certainly|of course|absolutely|(?:hi|hello) again|hello|hi|hmm"
+    r"|(?:thank you|thanks?)(?: for [^.!]*+)?|got it|i see|i understand|understood|alright|right|wait|interesting"
+    r"|awesome|nice|wonderful|you'?re welcome|you(?:['’]re| are)(?: absolutely| completely| totally)? (?:right|correct)|oh no|oops"
     r"|my apologies)(?!\w)[\s,.!:…]*+)*+"
     r"(?:(?:i apologi[sz]e|sorry|how (?:can|may) i )[^\n]*|[^\n]{0,80}ready when you are[\s,.!:…]*)?$",
     re.IGNORECASE,
@@ -161,24 +163,55 @@ _TURNS: Final = late_pattern(r"(?:but|however|yet|except that|unfortunately)\b|�
 """How a sentence begins that restricts the one before it, which would mislead alone."""
 
 
+_REFERS: Final = late_pattern(
+    r"(?:but|however|so|then|and|also|yet|it(?:['’]s|['’]ll)?|this|that(?:['’]s)?|these|those|they(?:['’]re)?|which"
+    r"|instead|otherwise|therefore|thus|both|neither)\b"
+    r"|但是?|不过|不過|所以|因此|这|這|那|它|しかし|ただし|これ|それ|そのため",
+    re.IGNORECASE,
+)
+"""How a sentence begins that says little without the one before it."""
+
+
 class _Sentence(NamedTuple):
     text: str
     is_item: bool
     """Of a list."""
+    at: int
+    """Its number in the text."""
 
 
 def concluded(text: str) -> str:
-    """One to three sentences of a reply that state something, in its own words; empty if it only announced."""
-    sentences = _sentences(text)
-    kept = (each for each, after in zip_longest(sentences, sentences[1:]) if not (after and retracts(after.text)))
-    found = [each for each in kept if _says_something(each.text)]
-    prose = [each.text for each in found if not each.is_item]
+    """One to three sentences of a reply that state something, in its own words, with `…` where others were between
+    them; empty if it only announced."""
+    found = [each for each in _standing(_sentences(text)) if _says_something(each.text)]
+    prose = [each for each in found if not each.is_item]
     if len(prose) > 1:
-        prose = [each for each in prose if not each.endswith((":", "："))] or prose
-    items = [each.text for each in found if each.is_item]
-    if not prose or (len(prose) == 1 and prose[0].endswith((":", "：")) and items):
-        return one_line(" ".join((*prose, "; ".join(_best(items)))).strip(), LONGEST_CHARS)
-    return one_line(" ".join(_best(prose)), LONGEST_CHARS)
+        prose = [each for each in prose if not each.text.endswith((":", "："))] or prose
+    items = [each for each in found if each.is_item]
+    if not prose or (len(prose) == 1 and prose[0].text.endswith((":", "：")) and items):
+        listed = "; ".join(each.text for each in _best(items))
+        return one_line(" ".join((*(each.text for each in prose), listed)).strip(), LONGEST_CHARS)
+    return one_line(_joined(_best(prose)), LONGEST_CHARS)
+
+
+def _standing(sentences: list[_Sentence]) -> list[_Sentence]:
+    """The sentences after the last one that takes back what was said, if they say something; else those before it,
+    without the one that was taken back."""
+    turns = [at for at, each in enumerate(sentences) if retracts(each.text)]
+    if not turns:
+        return sentences
+    after = sentences[turns[-1] :]
+    if any(_says_something(each.text) for each in after):
+        return after
+    taken_back = {at - 1 for at in turns}
+    return [each for at, each in enumerate(sentences) if at not in taken_back]
+
+
+def _joined(sentences: Sequence[_Sentence]) -> str:
+    pieces = [sentences[0].text]
+    for before, each in pairwise(sentences):
+        pieces += [each.text] if each.at == before.at + 1 else [GAP, each.text]
+    return " ".join(pieces)
 
 
 @lru_cache(maxsize=8_192)
@@ -233,25 +266,33 @@ def _is_announcement(sentence: str) -> bool:
     return bool(_FILLER.match(bare) or _ANNOUNCES_WIDE.search(bare) or _ANNOUNCES.match(bare) or _NOW_DO.match(bare))
 
 
-def _best(sentences: list[str]) -> list[str]:
-    """Those that state most, in their order: the first and the last of a text weigh more."""
-    if len(sentences) <= MOST_SENTENCES and sum(map(len, sentences)) + len(sentences) <= MOST_CHARS:
+def _best(sentences: list[_Sentence]) -> list[_Sentence]:
+    """Those that state most, in their order: the first and the last of a text weigh more. One that refers to what was
+    said before it is not among them without that."""
+    if len(sentences) <= MOST_SENTENCES and sum(len(each.text) + 1 for each in sentences) <= MOST_CHARS:
         return sentences
     last = len(sentences) - 1
-    turned = {at - 1 for at, text in enumerate(sentences) if _TURNS.match(text)}
+    turned = {at - 1 for at, each in enumerate(sentences) if _TURNS.match(each.text)}
     weights = {
         at: 2 * (bool(_STATES.search(text)) - (at in turned)) + (at == 0) + (at == last) / 2
         - text.endswith((":", "：")) - at / 50
-        for at, text in enumerate(sentences)
+        for at, text in enumerate(each.text for each in sentences)
     }  # fmt: skip
-    chosen: list[int] = []
-    length = 0
+    chosen: set[int] = set()
     for at in sorted(weights, key=lambda each: -weights[each]):
-        size = len(sentences[at]) + 1
-        if len(chosen) < MOST_SENTENCES and (not chosen or length + size <= MOST_CHARS):
-            chosen.append(at)
-            length += size
-    return [sentences[at] for at in sorted(chosen)]
+        first = at
+        while first and _REFERS.match(sentences[first].text) and sentences[first - 1].at == sentences[first].at - 1:
+            first -= 1
+        if first and _REFERS.match(sentences[first].text):
+            continue  # to something that is no statement
+        wanted = chosen.union(range(first, at + 1))
+        if not chosen or _fit([sentences[each] for each in wanted]):
+            chosen = wanted
+    return [sentences[at] for at in sorted(chosen)] or sentences[:1]
+
+
+def _fit(sentences: Sequence[_Sentence]) -> bool:
+    return len(sentences) <= MOST_SENTENCES and sum(len(each.text) + 1 for each in sentences) <= MOST_CHARS
 
 
 def _sentences(text: str) -> list[_Sentence]:
@@ -266,7 +307,7 @@ def _sentences(text: str) -> list[_Sentence]:
             continue
         stated = _LABEL.sub("", line[item.end() :] if item else line, count=1).strip()
         if item or _ENDS.search(stated) or _WIDE.search(stated) or "\n" not in text.strip():
-            found += (_Sentence(each, item is not None) for each in _split(stated))
+            found += [_Sentence(each, item is not None, at) for at, each in enumerate(_split(stated), len(found))]
     return found
 
 

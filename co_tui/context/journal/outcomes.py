@@ -13,6 +13,12 @@ from co_tui.shell.programs import Simple
 
 PRINTED_AN_ERROR: Final = "printed an error"
 _ENDS_CHARS: Final = 1_500
+_INTERPRETERS: Final = frozenset(
+    ("python", "python -c", "node", "node -e", "ruby", "perl", "php", "bun", "deno", "tsx")
+)
+_STILL_FAILS: Final = late_pattern(
+    r"^(?:Traceback \(most recent call last\):|FAIL|E {3,}\S|.*\b[1-9]\d* failed\b)", re.M
+)
 _SHORT_CHARS: Final = 600
 _SHORT_LINES: Final = 6
 _CODE_FIRST: Final = late_pattern(
@@ -73,7 +79,7 @@ def end_of_command(line: Sequence[Simple], result: str) -> Ending:
         return _failed(f"{FAILED} (exit {code})", result)
     if code is None and _REFUSED.match(result):
         return end_of_tool(result, reads=False)
-    if _printed_error(line, result):
+    if _printed_error(line, result) and not (code == 0 and _only_tells(line, result)):
         return _failed(PRINTED_AN_ERROR, result)
     return Ending()
 
@@ -128,6 +134,12 @@ def _is_answer(line: Sequence[Simple], code: int, result: str) -> bool:
     if code != 1 or not line or program_of(line[-1]) not in ANSWERS_WITH_ONE:
         return False
     return not complaints(result) and "Traceback (most recent" not in result
+
+
+def _only_tells(line: Sequence[Simple], result: str) -> bool:
+    """Whether a program that went well by its own exit code tells of errors that it met."""
+    is_own = bool(line) and not line[-1].is_filter and program_of(line[-1]) in _INTERPRETERS
+    return is_own and not _STILL_FAILS.search(result)
 
 
 def _printed_error(line: Sequence[Simple], result: str) -> bool:

@@ -149,7 +149,12 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
             )
             if head.verb == PLAN:
                 continue  # the state has the plan as it is now
-            lines = shown_lines(number, part, said.text, in_head=in_head, is_left_out=announces if is_said else None)
+            if head.answer and said.text[:1] in ("{", "["):
+                lines = []  # the head has it whole
+            else:
+                lines = shown_lines(
+                    number, part, said.text, in_head=in_head, is_left_out=announces if is_said else None
+                )
             if head.at in found:
                 step = found[head.at]
                 if step.role is Role.EDITED and step.lines and only_confirms(said.text):

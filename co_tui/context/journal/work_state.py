@@ -55,7 +55,10 @@ _GOES_TO: Final = re.compile(r"\$ (cd /[^\s;&|]+ &&) (?=\S)")
 """How a command begins that runs in a folder."""
 MOST_GIVEN_UP: Final = 2
 MOST_RANGES: Final = 4
-_MISSING: Final = re.compile(r"(?:No module named|Cannot find module|No package|command not found:?)\s+['\"]?([\w-]+)")
+_MISSING: Final = re.compile(
+    r"(?:No module named|Cannot find module|No package|command not found:?)\s+['\"]?([\w-]+)"
+    r"|\b([\w-]+)(?: version \S+(?: or \w+)?)? (?:must be|is not|isn't|was not) installed"
+)
 _SLIP: Final = re.compile(
     r"(?:\S*/)?(?:ba|z|da)?sh: (?!(?!-c|eval)\S+: line ).*(?:syntax error|unexpected|unterminated)", re.I
 )
@@ -110,7 +113,8 @@ class WorkState:
     def __init__(self) -> None:
         self._changed: dict[str, _Changed] = {}
         self._failing: list[_Failing] = []
-        self._done: dict[str, int] = {}
+        self._done: dict[str, list[int]] = {}
+        """Calls that did something → the numbers of their messages."""
         self._committed: set[str] = set()
         """Files whose changes were committed: what brings them back keeps those."""
         self._copies: dict[str, str] = {}
@@ -149,7 +153,7 @@ class WorkState:
         if _ran(ending):
             self._fail(begun, ending)
         elif not ending.outcome:
-            self._go_well(begun, changes)
+            self._go_well(begun, changes, at)
 
     @property
     def left_out(self) -> LeftOut:
@@ -244,6 +248,10 @@ class WorkState:
         is_alike = one.program == other.program and one.program not in RUN_ALL
         return is_alike and not _is_test(one.targets) and all(self._is_new(run.targets) for run in (one, other))
 
+    def _was_a_try(self, run: Run) -> bool:
+        """Whether a command only tried something out: code in it, or a script that was written for it."""
+        return run.program in INLINE or (self._is_new(run.targets) and not _is_test(run.targets))
+
     def _is_new(self, targets: Sequence[str]) -> bool:
         return any(of.is_new and is_same_path(path, targets[0]) for path, of in self._changed.items() if targets)
 
@@ -266,17 +274,18 @@ class WorkState:
         ][-_KEPT_FAILING + 1 :]
         self._failing.append(_Failing(run, head, ending, begun.reads, self._calls))
 
-    def _go_well(self, begun: Begun, changes: Sequence[Change]) -> None:
+    def _go_well(self, begun: Begun, changes: Sequence[Change], at: int) -> None:
         runs = [*begun.runs, *(Run(EDIT, (change.path,)) for change in changes)]
         self._failing = [
             each
             for each in self._failing
             if not _is_same(each.head, begun.head) and not any(run.covers(each.run) for run in runs)
         ]
-        if begun.line is not None and not begun.reads and not changes and begun.verb not in INSTALLERS:
+        is_check = begun.line is not None and not begun.reads and not changes and begun.verb not in INSTALLERS
+        if is_check and begun.run.program not in INLINE:
             self._last_good, self._good_at = begun.head, self._calls
         if begun.acts:
-            self._done[begun.head] = self._done.pop(begun.head, 0) + 1
+            self._done[begun.head] = [*self._done.pop(begun.head, []), at]
         for path in begun.read:
             self._read.pop(path, None)
             self._read[path] = None
@@ -295,7 +304,7 @@ class WorkState:
             PLAN: [[step] for step in self._plan[:MOST_PLANNED]],
             FILES_CHANGED: self._files(is_new=False),
             NEW_FILES: self._files(is_new=True),
-            DONE: [[_counted(shown(head), times)] for head, times in list(reversed(self._done.items()))[:MOST_DONE]],
+            DONE: [[_counted(shown(head), times)] for head, times in self._done_in(gone)],
             STILL_FAILING: [self._failing_lines(each, shown(each.head)) for each in self._worst(is_over=False)],
             CONCLUDED: [[_aged(each, conclusions[each])] for each in _telling([*conclusions])],
             GIVEN_UP: [
@@ -315,6 +324,11 @@ class WorkState:
     def _files(self, *, is_new: bool) -> list[list[str]]:
         """The changed files that were there before, or the others, newest first."""
         return [[_counted(path, *of[:3])] for path, of in reversed(self._changed.items()) if of.is_new == is_new]
+
+    def _done_in(self, gone: Collection[int]) -> list[tuple[str, int]]:
+        """What was done in messages that are gone and how often, newest first."""
+        times = ((head, sum(at in gone for at in places)) for head, places in reversed(self._done.items()))
+        return [each for each in times if each[1]][:MOST_DONE]
 
     def _since(self, at: int) -> str:
         """Whether files changed since a command ended."""
@@ -347,6 +361,7 @@ class WorkState:
         for one reason, the newest is enough."""
         newest = [each for each in reversed(self._failing) if each.is_over == is_over]
         if is_over:
+            newest = [each for each in newest if not self._was_a_try(each.run)]
             newest = list({each.ending.error or each.head: each for each in reversed(newest)}.values())[::-1]
         return sorted(newest, key=lambda each: each.looks)[:MOST_FAILING]
 
@@ -379,7 +394,7 @@ def _is_whole_of(one: str, other: str) -> bool:
 def _is_there_now(failed: _Failing, begun: Begun) -> bool:
     """Whether a command installs what was missing when another one failed."""
     missing = _MISSING.search(failed.ending.error)
-    return missing is not None and begun.verb in INSTALLERS and _installs(begun.head, missing[1])
+    return missing is not None and begun.verb in INSTALLERS and _installs(begun.head, missing[1] or missing[2])
 
 
 def _installs(command: str, missing: str) -> bool:

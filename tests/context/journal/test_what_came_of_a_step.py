@@ -66,7 +66,19 @@ def test_a_result_wrapped_in_json_is_unwrapped(wrapped: Any) -> None:
 @pytest.mark.parametrize("indent", [None, 2])
 def test_data_of_a_service_is_shown_by_its_values(data: Any, said: str, indent: int | None) -> None:
     begun = begin_call("get_reservation", {"id": "NM1VX1"})
-    assert answer_of(begun, Ending(), json.dumps(data, indent=indent)).gist == said
+    assert answer_of(begun, Ending(), json.dumps(data, indent=indent)).short == said
+
+
+@pytest.mark.parametrize("rows", [[{"price": n} for n in range(40)], [{"text": "long " * 300}]])
+def test_data_is_shown_instead_of_its_lines_only_when_it_is_whole(rows: list[Any]) -> None:
+    answer = answer_of(begin_call("list_prices", {}), Ending(), json.dumps(rows))
+    assert answer.gist and not answer.short
+
+
+def test_small_data_is_shown_once() -> None:
+    rows = [{"price": 7, "of": "shoe_1", "kind": "boot"}, {"price": 8, "of": "shoe_2", "kind": "clog"}]
+    said = told(*called("list_prices", json.dumps(rows)))
+    assert said == ["- list_prices()", "    → 2 × 7 shoe_1 boot; 8 shoe_2 clog"]
 
 
 @pytest.mark.parametrize("nested", ['{"a":' * 600 + "1" + "}" * 600, "[" * 600 + "1" + "]" * 600])
