@@ -121,7 +121,7 @@ def test_a_day_of_work(terminal: Terminal, served_here: Here, provider: Provider
     assert history == [entry.message for entry in replayed(home, row.id).history]
     assert breaches(read_messages(history)) == []
     told = [message["content"] for message in provider.requests[-1]["messages"] if message["role"] == "tool"]
-    assert told[3:5] == ["[stdout]\nok\n", "The user denied it: nothing leaves this machine"]
+    assert told[3].startswith("[stdout]\nok\n") and told[4] == "The user denied it: nothing leaves this machine"
     assert [each.strip() for each in told[5:7]] == ["Nothing there."] * 2 and json.loads(told[7]) == {"Tag": ["v2"]}
     returned = [p["content"] for m in history for p in m["parts"] if p["part_kind"] == "tool-return"]
     assert len(returned) == len(told), "what is kept is what was sent"

@@ -171,11 +171,12 @@ async def test_a_screen_in_front_shows_what_fails_in_it(
 ) -> None:
     monkeypatch.setattr(ModelScreen, "_load_catalogue", fails_later)
     async with running(launch_for(home, provider), failing=True) as (app, pilot):
+        notified: list[str] = []
+        monkeypatch.setattr(app, "notify", lambda message, **_: notified.append(message))
         app.run_command("model", "")
         await until(pilot, lambda: app.failures)
         assert isinstance(app.screen, ModelScreen)
-        (shown,) = [each.message for each in app._notifications]
-        assert shown == "Loading models failed: ZeroDivisionError: by zero."
+        assert notified == ["Loading models failed: ZeroDivisionError: by zero."]
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is app.chat)
         assert "Loading models failed" in transcript_text(app)

@@ -36,7 +36,8 @@ from tests.support.screen import (
     until,
 )
 
-SLOW = Reply(text="slow " * 400, delay_s=0.05)
+SLOW = Reply(text="slow " * 20, open_end=True)
+"""Goes on until it is stopped."""
 
 
 async def test_what_was_chosen_is_dropped_or_stopped_while_the_queue_and_the_tasks_move(home: Path) -> None:

@@ -116,8 +116,8 @@ _FILLER: Final = late_pattern(
     r"(?:(?:ok(?:ay)?|perfect|great (?:news|question)|great|good (?:catch|point|question|idea)|good|excellent|done|yes"
     r"|no problem|no|sure|certainly|of course|absolutely|(?:hi|hello) again|hello|hi|hmm"
     r"|(?:thank you|thanks?)(?: for [^.!]*+)?|got it|i see|i understand|understood|alright|right|wait|interesting"
-    r"|awesome|nice|wonderful|you'?re welcome|you(?:['’]re| are)(?: absolutely| completely| totally)? (?:right|correct)|oh no|oops"
-    r"|my apologies)(?!\w)[\s,.!:…]*+)*+"
+    r"|awesome|nice|wonderful|you'?re welcome|you(?:['’]re| are)(?: absolutely| completely| totally)? (?:right|correct)"
+    r"|oh no|oops|my apologies)(?!\w)[\s,.!:…]*+)*+"
     r"(?:(?:i apologi[sz]e|sorry|how (?:can|may) i )[^\n]*|[^\n]{0,80}ready when you are[\s,.!:…]*)?$",
     re.IGNORECASE,
 )

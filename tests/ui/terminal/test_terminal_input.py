@@ -128,6 +128,7 @@ def test_a_colour_that_stops_half_way_does_not_swallow_keys(clock: Clock) -> Non
     assert shown(parser.tick()) == "", "it is no text"
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_control_sequence_too_long_for_a_key_is_dropped() -> None:
     for parameters in ("1" * 100_000, "?" + "1;" * 50_000):
         sent = f"a\x1b[{parameters}ub"
