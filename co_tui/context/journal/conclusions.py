@@ -23,10 +23,13 @@ _VAGUE: Final = late_pattern(
     r"(?:good|great|perfect|excellent|actually|now|ok(?:ay)?|yes|hmm|that|this|it|these|those|je|ich)\b", re.IGNORECASE
 )
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
+_NUMBERS: Final = late_pattern(r"\d+")
 _WORKS: Final = late_pattern(r"\b(?:pass(?:es|ed|ing)?|works?|working|succeed(?:s|ed)?)\b", re.IGNORECASE)
 _RETRACTS: Final = late_pattern(
-    r"(?:oh,? |but |hmm,? )?(?:wait\s*(?:[,.!:;…—–-]|$)|wait,? (?:no|that|actually|i)\b|actually,? no\b"
-    r"|no,? (?:wait|actually)\b|nope[,.!]|hold on[,.!…]|scratch that\b|on second thought\b|but actually\b"
+    r"(?:oh,? |but |hmm,? |you(?:['’]re| are) (?:absolutely |completely )?right[,.:!]? )*"
+    r"(?:wait\s*(?:[,.!:;…—–-](?!\s*(?:also|and|then|can you|could you|let|i should|i need|i forgot|great|nice|good"
+    r"|please|for)\b)|$)|wait,? (?:no|that|actually|i was)\b|actually,? no\b"
+    r"|no,? (?:wait|actually)\b|nope[,.!]|hold on[,.!…](?! let)|scratch that\b|on second thought\b|but actually\b"
     r"|(?:no,? )?that(?:(?:['’]s| is| was) (?:not (?:it|right|true|the (?:cause|issue|problem|case|reason))|wrong)"
     r"|(?: is|was)n['’]t (?:it|right|true))\b|i was wrong\b|不对|不是这样|等等|違う)",
     re.IGNORECASE,
@@ -232,7 +235,7 @@ def says_little(conclusion: str) -> bool:
 
 def only_says_it_works(conclusion: str) -> bool:
     """Whether it says that tests pass or that it works, and of nothing else: true until the next change."""
-    return _WORKS.search(conclusion) is not None and not _NAMES.search(conclusion)
+    return _WORKS.search(conclusion) is not None and not _NAMES.search(_NUMBERS.sub("", conclusion))
 
 
 def retracts(text: str) -> bool:

@@ -1,9 +1,8 @@
 """What the edits of a file come to: the lines removed and added, without those that later edits took back."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.shown_lines import clean, is_empty
@@ -14,7 +13,7 @@ MOST_FILES: Final = 64
 MOST_EDITS: Final = 12
 """Of a file: so many of the newest are known."""
 MOST_LINES: Final = 60
-"""Of an edit."""
+"""Of an edit: so many are known that it removed, and as many that it added."""
 LINE_CHARS: Final = 140
 MOST_BLANKS: Final = 40
 """That a long line begins with."""
@@ -28,7 +27,6 @@ LEAST_OF_PART: Final = 2
 """So many lines of an edit tell that a part of a file is where it was made."""
 GAP: Final = "…"
 HEADING_TOKENS: Final = 6
-_TAKES_BACK: Final = {"+": "-", "-": "+", " ": "unchanged "}
 _FILE: Final = re.compile(r"\+\+\+ (?:b/)?([^\t]+)|\*\*\* (?:Add|Update) File: (.+)")
 _NUMBER: Final = re.compile(r"^\s*\d+[:\t-]")
 """Before a line of a file that is shown with numbers."""
@@ -61,7 +59,7 @@ class NetChanges:
         self._edits: dict[str, list[Edit]] = {}
 
     def add(self, path: str, at: int, lines: Sequence[str], *, is_sure: bool = True) -> None:
-        edit = Edit(at, tuple(islice(_telling(map(_clipped, lines)), MOST_LINES)), is_sure)
+        edit = Edit(at, tuple(_bounded(_telling(map(_clipped, lines)))), is_sure)
         self._edits[path] = [*self._edits.pop(path, []), edit][-MOST_EDITS:]
         if len(self._edits) > MOST_FILES:
             del self._edits[next(iter(self._edits))]
@@ -89,19 +87,27 @@ class NetChanges:
         if edits[-1].is_refuted_by(seen, fewest=1 if is_whole else LEAST_OF_PART):
             edits[-1] = edits[-1]._replace(lines=())
 
-    def shown(self, gone: Collection[int], budget_tokens: float) -> dict[str, list[str]]:
+    def shown(self, gone: Collection[int], budget_tokens: float) -> dict[str, "Shown"]:
         """What changed in each file by edits in messages that are gone, within the budget, newest first."""
-        found: dict[str, list[str]] = {}
+        found: dict[str, Shown] = {}
         for path, edits in reversed(self._edits.items()):
             if budget_tokens < LEAST_TOKENS:
                 break
             groups = [lines for edit, lines in zip(edits, _net(edits), strict=True) if edit.at in gone and lines]
             heading = estimate_text(path) + HEADING_TOKENS
-            lines = _fitting(groups, budget_tokens - heading)
-            if len(lines) >= min(LEAST_SHOWN, sum(map(len, groups))) > 0:
-                found[path] = lines
-                budget_tokens -= heading + _cost(lines)
+            shown = _fitting(groups, budget_tokens - heading)
+            if len(shown.lines) >= min(LEAST_SHOWN, sum(map(len, groups))) > 0:
+                found[path] = shown
+                budget_tokens -= heading + _cost(shown.lines)
         return found
+
+
+class Shown(NamedTuple):
+    """What is shown of the changes of a file."""
+
+    lines: list[str]
+    has_removed: bool = True
+    """False if there was no room for the lines that were removed."""
 
 
 def patch_changes(text: str) -> dict[str, list[str]]:
@@ -122,18 +128,28 @@ def patch_changes(text: str) -> dict[str, list[str]]:
 
 
 def _telling(lines: Iterable[str]) -> Iterator[str]:
-    """The changed lines that say something, each group with the line before it."""
+    """The changed lines that are not blank, each group with the line before it; without one that says something, none
+    of them."""
     before = ""
-    for line in lines:
-        if is_empty(line[1:]):
+    group: list[str] = []
+    for line in (*lines, " "):
+        if line[0] != " ":
+            group += [line] if line[1:].strip() else []
             continue
-        if line[0] == " ":
-            before = line
-            continue
-        if before:
-            yield before
+        if any(not is_empty(each[1:]) for each in group):
+            yield from filter(None, (before, *group))
             before = ""
-        yield line
+        group = []
+        before = before if is_empty(line[1:]) else line
+
+
+def _bounded(lines: Iterable[str]) -> Iterator[str]:
+    """The first lines of each kind."""
+    count = dict.fromkeys("+- ", 0)
+    for line in lines:
+        count[line[0]] += 1
+        if count[line[0]] <= MOST_LINES:
+            yield line
 
 
 def _clipped(line: str) -> str:
@@ -146,37 +162,68 @@ def _clipped(line: str) -> str:
 
 
 def _net(edits: Sequence[Edit]) -> list[list[str]]:
-    """The lines of each edit without those that another one took back."""
+    """The lines of each edit without those that another one took back; after `…` where its place is not known."""
     groups: list[list[str]] = []
+    is_placed: list[bool] = []
     for edit in edits:
-        taking = Counter(_opposite(line) for line in edit.lines)
-        taken = Counter(_bare(line) for group in groups for line in group) & taking
-        left = Counter(taken)
-        groups = [[line for line in group if not _spend(left, _bare(line))] for group in groups]
-        left = Counter(taken)
-        groups.append([line for line in edit.lines if not _spend(left, _opposite(line))])
-    return [list(_telling(group)) for group in groups]
+        left = [*edit.lines]
+        groups = [_without_taken_back(group, left) for group in groups]
+        groups.append([line for line in left if line])
+        is_placed.append("" in left)
+    told = [list(_telling(group)) for group in groups]
+    return [
+        [GAP, *group] if group and group[0][0] != " " and not placed and any(told[:at]) else group
+        for at, (group, placed) in enumerate(zip(told, is_placed, strict=True))
+    ]
 
 
-def _bare(line: str) -> str:
-    return f"{line[0]}{line[1:].strip()}"
+def _without_taken_back(group: Sequence[str], later: list[str]) -> list[str]:
+    """The lines of an edit without those that a later one takes back, which are emptied in it."""
+    removed = {line[1:].strip() for line in later if line[:1] == "-"}
+    group = [line for line in group if line[0] != " " or line[1:].strip() not in removed]
+    is_elsewhere = _are_apart(group, later)
+    kept: list[str] = []
+    was_taken = False
+    for line in group:
+        text = line[1:].strip()
+        tells = len(text) >= TELLING_CHARS or (not is_elsewhere and not is_empty(text))
+        at = next((at for at, other in enumerate(later) if _takes_back(other, line)), -1)
+        if was_taken := at >= 0 and (tells or was_taken):
+            later[at] = ""
+        else:
+            kept.append(line)
+    return kept
 
 
-def _opposite(line: str) -> str:
-    """The line that this one takes back."""
-    return _TAKES_BACK[line[0]] + line[1:].strip()
+def _are_apart(group: Sequence[str], later: Sequence[str]) -> bool:
+    """Whether two edits stand below different lines, so that equal short lines are not the same one."""
+    places = [{line.strip() for line in lines if line[:1] == " "} for lines in (group, later)]
+    return all(places) and places[0].isdisjoint(places[1])
 
 
-def _spend(left: Counter[str], line: str) -> bool:
-    """Whether this line is one of those left, which are one fewer then."""
-    if not left[line]:
-        return False
-    left[line] -= 1
-    return True
+def _takes_back(later: str, line: str) -> bool:
+    """Whether a line removes one that was added, or adds one again that was removed, at the same depth."""
+    if line[0] == "+":
+        return later[:1] == "-" and later[1:].strip() == line[1:].strip()
+    return line[0] == "-" and later[:1] == "+" and later[1:].rstrip() == line[1:].rstrip()
 
 
-def _fitting(groups: Sequence[Sequence[str]], room: float) -> list[str]:
-    """The lines of the newest groups for which there is room, in order; of the last, those at its beginning."""
+def _fitting(groups: Sequence[Sequence[str]], room: float) -> Shown:
+    """The lines of the newest groups for which there is room, in order: all, or without those that were removed."""
+    whole = [line for group in groups for line in group]
+    if _cost(whole) <= room:
+        return Shown(whole)
+    has_added = any(line[0] == "+" for line in whole)
+    left = [[line for line in group if line[0] != "-"] for group in groups] if has_added else groups
+    return Shown(_newest([group for group in left if _changes(group)], room), not has_added)
+
+
+def _changes(lines: Iterable[str]) -> bool:
+    return any(line[0] in "+-" for line in lines)
+
+
+def _newest(groups: Sequence[Sequence[str]], room: float) -> list[str]:
+    """The newest groups that fit; of the oldest of them, the lines at its beginning."""
     shown: list[list[str]] = []
     for group in reversed(groups):
         part: list[str] = []
@@ -186,10 +233,13 @@ def _fitting(groups: Sequence[Sequence[str]], room: float) -> list[str]:
                 break
             room -= cost
             part.append(line)
-        shown.append(part if len(part) == len(group) else [*part, GAP])
-        if len(part) < len(group):
+        is_whole = len(part) == len(group)
+        if _changes(part):
+            shown.append(part if is_whole else [*part, GAP])
+        if not is_whole:
             break
-    return [line for part in reversed(shown) for line in part if part != [GAP]]
+    lines = [line for group in reversed(shown) for line in group]
+    return [line for before, line in pairwise(("", *lines)) if line != GAP or before != GAP]
 
 
 def _cost(lines: Sequence[str]) -> float:

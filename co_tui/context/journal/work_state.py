@@ -47,6 +47,7 @@ LAST_GOOD: Final = "Last command that went well: "
 FILES_READ: Final = "Files read: "
 BEFORE_CHANGE: Final = " (not run since the last change)"
 CHANGED_IN: Final = "Changed in "
+WITHOUT_REMOVED: Final = " (removed lines left out)"
 NET_SHARE: Final = 0.33
 """Of the budget: at most this goes to the lines that were removed and added."""
 LEFT_OUT: Final = "Left out before commands: "
@@ -341,9 +342,9 @@ class WorkState:
 
     def _changed_lines(self, gone: Collection[int], budget_tokens: float) -> Iterator[str]:
         """What the edits of each file come to, as far as they are no longer in the request."""
-        for path, lines in self._net.shown(gone, budget_tokens).items():
-            yield f"{CHANGED_IN}{one_line(path, _PATH_CHARS)}:"
-            yield from (f"{_INDENT}{line if line == GAP else safe(line)}" for line in lines)
+        for path, shown in self._net.shown(gone, budget_tokens).items():
+            yield f"{CHANGED_IN}{one_line(path, _PATH_CHARS)}{'' if shown.has_removed else WITHOUT_REMOVED}:"
+            yield from (f"{_INDENT}{line if line == GAP else safe(line)}" for line in shown.lines)
 
     def _read_files(self) -> list[str]:
         """The files that were read last, each with its lines, newest first."""

@@ -184,6 +184,33 @@ def test_long_edits_are_cut_within_the_budget() -> None:
     assert text.endswith("…") and 3 < text.count("\n") < 50 and estimate_text(text) < 300
 
 
+def test_equal_lines_elsewhere_and_at_another_depth_do_not_cancel_each_other() -> None:
+    text = changed(
+        *edit("def f():\n    return 1", "def f():\n    return None"),
+        *edit("def g():\n    return None", "def g():\n    return 5"),
+    )
+    assert "+    return None" in text and "-    return None" in text and "+    return 5" in text
+    moved = changed(*edit("import os\nimport sys", "import sys"), *edit("def f():", "def f():\n    import os"))
+    assert "-import os" in moved and "+    import os" in moved
+
+
+def test_a_line_that_was_replaced_is_no_longer_shown_as_the_place_of_another() -> None:
+    text = changed(*edit("alpha = 1\nbeta = 1", "alpha = 1\nbeta = 2"), *edit("alpha = 1", "alpha = 2"))
+    assert text == "shop.py:\n    -beta = 1\n    +beta = 2\n    …\n    -alpha = 1\n    +alpha = 2"
+
+
+def test_brackets_stay_with_the_lines_they_close() -> None:
+    text = changed(*edit("a()", "if (x) {\n  a({\n    b: 1,\n  });\n}"))
+    assert text == "shop.py:\n    -a()\n    +if (x) {\n    +  a({\n    +    b: 1,\n    +  });\n    +}"
+
+
+def test_what_was_added_is_shown_before_what_was_removed() -> None:
+    old, new = "\n".join(f"old line {n}" for n in range(50)), "\n".join(f"new line {n}" for n in range(8))
+    text = changed(*edit(old, new), budget=400)
+    assert text.startswith("shop.py (removed lines left out):\n") and "old" not in text
+    assert text.count("+new line") == 8
+
+
 def test_a_patch_is_read_by_file() -> None:
     patch = (
         "diff --git a/a.py b/a.py\nindex 12..34 100644\n--- a/a.py\n+++ b/a.py\n"
@@ -207,7 +234,7 @@ def test_net_changes_are_the_difference_of_first_and_last_text(first: list[str],
         written = [f"new {next(new)}" for _ in range(at % 3)]
         net.add("file", 0, edited_lines("\n".join(old), "\n".join(written)))
         file[at : at + count] = written
-    shown = net.shown({0}, 100_000).get("file", [])
+    shown = [line for each in net.shown({0}, 100_000).values() for line in each.lines]
     assert sorted(line[1:] for line in shown if line[0] == "+") == sorted(set(file) - set(before))
     assert sorted(line[1:] for line in shown if line[0] == "-") == sorted(set(before) - set(file))
 

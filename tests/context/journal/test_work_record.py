@@ -523,6 +523,32 @@ def test_what_is_taken_back_is_no_conclusion(text: str) -> None:
     assert "twice" not in concluded(f"{guess} {text} The file is closed too early.")
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["wait, also fix logout please", "Hold on, let me run it first.", "Wait - great work!", "Wait, I should look."],
+)
+def test_what_is_only_added_takes_nothing_back(text: str) -> None:
+    guess = "The issue is that the parser reads the file twice."
+    assert "twice" in record(call("ls", guess), result("a.py"), said(text)).state_text(400, ALL)
+
+
+def test_an_admission_takes_back_what_was_said() -> None:
+    guess = "The issue is that the parser reads the file twice."
+    wrong = ModelResponse(parts=[TextPart("You're right, I was wrong: the file is closed too early.")])
+    assert "twice" not in record(call("ls", guess), result("a.py"), wrong).state_text(400, ALL)
+
+
+def test_that_many_tests_pass_is_true_until_the_next_change() -> None:
+    passed = [
+        call("bash", command="pytest"),
+        result("14 passed"),
+        ModelResponse(parts=[TextPart("All 14 tests pass.")]),
+    ]
+    edit = [call("edit", path="a.py", old_string="a = 1", new_string="a = 2"), result("Edited.")]
+    assert "All 14 tests pass" in record(*passed).state_text(400, ALL)
+    assert "All 14 tests pass" not in record(*passed, *edit).state_text(400, ALL)
+
+
 def test_a_sentence_that_the_next_one_restricts_is_not_concluded_alone() -> None:
     filler = "The parser reads the whole file because it needs both ends of each record in it"
     long = " ".join(f"{filler}, as number {n} shows." for n in range(4))
