@@ -170,6 +170,14 @@ async def test_a_covered_chat_is_whole_when_it_is_seen_again(
             await terminal.stream()
             await until(pilot, lambda: terminal.frames)
             assert {*terminal.frames} == {drawn_at(size)} == {app.chat.outer_size}
+        await pilot.press("ctrl+p")
+        await until(pilot, lambda: app.screen is not app.chat)
+        app._resizes.heard(Size(90, 30), Size(90, 30))
+        app.chat._screen_resized(Size(90, 30))
+        assert not app.may_draw(), "what covers it has the old size"
+        terminal.size = (90, 30)
+        await terminal.report()
+        await until(pilot, app.may_draw)
 
 
 @pytest.mark.usefixtures("slow_to_give_up")
