@@ -27,7 +27,7 @@ ENGINE_LOADS_S: Final = 4.0
 COLUMNS, ROWS = (50, 180), (18, 60)
 SMALLEST: Final = (43, 16)
 PAUSES_S: Final = (0.0, 0.01, 0.03, 0.06, 0.1, 0.2)
-SETTLED_S: Final = 0.5
+SETTLED_S: Final = 2.0
 
 
 class WildWindow(RecordedApp):

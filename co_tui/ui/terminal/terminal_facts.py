@@ -71,8 +71,11 @@ def _clamped(minimum: int, cells: int) -> int:
     return max(minimum, min(cells, MAX_CELLS))
 
 
-LONGEST_WAIT_S = 0.5
+LONGEST_WAIT_S: Final = 0.5
 """How long frames wait for a Resize; some terminals may never report what the system knows."""
+
+REPORTS_AT_START: Final = 2
+"""Textual reports the size as it starts, and again with the terminal; the second comes after the first paint."""
 
 
 class Resizes:
@@ -84,6 +87,7 @@ class Resizes:
         """The terminal's size as last reported."""
         self._pending: Size | None = None
         """The size that the screen has yet to adapt to."""
+        self._reports = 0
         self._has_drawn = False
         self._giving_up: Timer | None = None
         """Runs while frames are left out."""
@@ -91,8 +95,10 @@ class Resizes:
     def heard(self, size: Size, drawn: Size) -> None:
         """The terminal has this size; the screen will have the other. Even one that is known is drawn again: the
         terminal may have had another in between."""
+        is_start = self._reports < REPORTS_AT_START and size == self._known
+        self._reports += 1
         self._known = size
-        self._pending = drawn if self._has_drawn else None
+        self._pending = drawn if self._has_drawn and not is_start else None
         if self._giving_up is not None:
             self._giving_up.reset()
 
