@@ -12,6 +12,7 @@ from textual import events
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.driver import Driver
+from textual.geometry import Size
 from textual.theme import Theme
 from textual.worker import WorkerFailed
 
@@ -30,7 +31,7 @@ from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.leaving import Leaving
 from co_tui.ui.signals import EXIT_CODE, leave_on_signals
 from co_tui.ui.terminal.attention import LONG_TURN_S, alert_sequence
-from co_tui.ui.terminal.terminal_facts import KnownTerminals, clamped_resize, is_job
+from co_tui.ui.terminal.terminal_facts import KnownTerminals, Resizes, clamped_resize, is_job
 from co_tui.ui.textual_internals import (
     bindings_of,
     driver_of,
@@ -81,6 +82,7 @@ class CoTui(CommandMenus, App[None]):
         # Textual does not load the style sheet of a default screen.
         super().__init__(css_path=style_sheets(launch.environ))
         self.animation_level = "none"
+        self._resizes = Resizes(self)
         use_steady_animator(self)
         limit_caches()
         free_strips_at_once()
@@ -120,7 +122,10 @@ class CoTui(CommandMenus, App[None]):
                 self._note_typing(event)
             if self._early is not None or self._on_hold.hold(event):
                 return
-        await self._dispatch_input(clamped_resize(event) if isinstance(event, events.Resize) else event)
+        if isinstance(event, events.Resize):
+            reported, event = event.size, clamped_resize(event)
+            self._resizes.heard(reported, event.size)
+        await self._dispatch_input(event)
 
     def _note_typing(self, event: events.Key | events.Paste) -> None:
         if self._early is not None:
@@ -331,6 +336,12 @@ class CoTui(CommandMenus, App[None]):
         self.chat.prompt.call_later(guarded_callback(self, "Ctrl+C", self._leaving.copy_or_leave))
 
     # Appearance
+
+    def may_draw(self) -> bool:
+        return self._resizes.may_draw()
+
+    def adapted(self, size: Size) -> bool:
+        return self._resizes.adapted(size)
 
     def get_key_display(self, binding: Binding) -> str:
         return key_name(binding.key_display or binding.key)

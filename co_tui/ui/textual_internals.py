@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO, cast
 
 from textual._animator import Animator
-from textual._compositor import ChopsUpdate, Compositor
+from textual._compositor import ChopsUpdate, Compositor, CompositorUpdate
 from textual._xterm_parser import XTermParser
 from textual.cache import LRUCache
 from textual.events import Event, Key
@@ -25,7 +25,7 @@ from textual.geometry import Region, Size
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
     from rich.markdown import Markdown
     from rich.style import Style
     from textual._compositor import CompositorMap, ReflowResult
@@ -74,6 +74,7 @@ INTERNALS: Final = (
     Internal("textual.app:App", "_handle_exception", "Survive a failed worker.", "self error"),
     Internal("textual.app:App", "_fatal_error", "Textual prints all local variables, API keys included.", "self"),
     Internal("textual.app:App", "_dispatch_action", "Survive a failed action.", "self namespace action_name params"),
+    Internal("textual.app:App", "_display", "Leave out frames of an old size.", "self screen renderable"),
     Internal("textual.app:App", "_check_bindings", "Run a key's binding before the next key.", "self key priority"),
     Internal("textual.app:App", "_refresh_truecolor_filter", "Set the theme without parsing CSS twice.", "self theme"),
     Internal("textual.app:App", "_filters", "`NO_COLOR` removes all colours; Textual's filter keeps greys."),
@@ -94,11 +95,13 @@ INTERNALS: Final = (
         "self size virtual_size container_size layout",
     ),
     Internal("textual.widget:Widget", "_scroll_to", "Scrolling up at the very top asks for more; nothing tells of it."),
-    Internal("textual.screen:Screen", "_compositor_refresh", "Measure what a frame costs.", "self"),
+    Internal("textual.screen:Screen", "_compositor_refresh", "Measure what a frame costs; leave some out.", "self"),
+    Internal("textual.screen:Screen", "_dirty_widgets", "What such a frame would have drawn."),
     Internal("textual.screen:Screen", "_compositor", "Replaced by ours."),
     Internal("textual._compositor", "Compositor", "Subclassed: it draws every widget for each change of one."),
+    Internal("textual._compositor", "CompositorUpdate", "Write a frame out before it is known whether it is left out."),
     Internal("textual._compositor:Compositor", "_get_renders", "Only what is in the part to draw.", "self crop"),
-    Internal("textual._compositor:Compositor", "_dirty_regions", "The parts to draw."),
+    Internal("textual._compositor:Compositor", "_dirty_regions", "The parts to draw; all of them at a new size."),
     Internal("textual._compositor:Compositor", "_full_map", "A lookup replaces it; what is new then counts as known."),
     Internal("textual.widget:Widget", "_scroll_update", "Resize the scroll bar without a layout.", "self virtual_size"),
     Internal(
@@ -128,6 +131,7 @@ INTERNALS: Final = (
     Internal("textual.drivers.linux_driver:LinuxDriver", "_must_signal_resume", "Announce the return from a stop."),
     Internal("textual.drivers.linux_driver:LinuxDriver", "_sigtstp_application", "Stop the process group.", "self _"),
     Internal("textual.drivers.linux_driver:LinuxDriver", "_sigcont_application", "Continue after SIGSTOP.", "self _"),
+    Internal("textual.drivers.linux_driver:LinuxDriver", "_get_terminal_size", "It is reported late.", "self"),
     Internal("textual.driver:Driver", "_auto_restart", "False while another program has the terminal."),
     Internal("textual.drivers.web_driver:WebDriver", "_write", "Output survives a server that is gone."),
     Internal("rich.markdown:Markdown", "_flatten_tokens", "Add each link's address.", "self tokens"),
@@ -195,8 +199,32 @@ class OptionListInternals(OptionList):
 # App
 
 
+class WrittenUpdate(CompositorUpdate):
+    """A frame as it is written to the terminal."""
+
+    def __init__(self, sequence: str) -> None:
+        self.sequence = sequence
+
+    def render_segments(self, console: "Console") -> str:
+        return self.sequence
+
+
 class AppInternals(AnyApp):
-    """Hooks for errors in the app."""
+    """Hooks for errors in the app, and for its frames."""
+
+    def may_draw(self) -> bool:
+        """Whether a frame reaches the terminal."""
+        return True
+
+    def adapted(self, size: Size) -> bool:
+        """Called before the current screen adapts to a size: whether it draws all of it, changed or not."""
+        return False
+
+    def _display(self, screen: "AnyScreen", renderable: "RenderableType | None") -> None:
+        if isinstance(renderable, CompositorUpdate) and not self.is_headless:
+            renderable = WrittenUpdate(renderable.render_segments(self.console))  # takes most of the time
+        if renderable is None or self.may_draw():
+            super()._display(screen, renderable)
 
     def survives(self, error: Exception) -> bool:
         """Whether the app continues after an unhandled error."""
@@ -254,6 +282,12 @@ def refresh_ansi_filter(app: "AnyApp") -> None:
     app._refresh_truecolor_filter(app.ansi_theme)
 
 
+def terminal_size(app: "AnyApp") -> Size | None:
+    """The terminal's size now, of which a busy app has yet to hear; None without a terminal."""
+    driver = app._driver
+    return Size(*driver._get_terminal_size()) if isinstance(driver, LinuxDriverInternals) else None
+
+
 class SteadyAnimator(Animator):
     """Survives an animation step that ends another animation: Textual then fails with a KeyError."""
 
@@ -290,6 +324,9 @@ class ScreenInternals(AnyScreen):
         return nullcontext()
 
     def _compositor_refresh(self) -> None:
+        if self.app.screen is self and isinstance(self.app, AppInternals) and not self.app.may_draw():
+            self._dirty_widgets.clear()
+            return
         with self.drawing():
             super()._compositor_refresh()
 
@@ -297,6 +334,8 @@ class ScreenInternals(AnyScreen):
         """Adapt to a new size, before anything is drawn at it."""
 
     def _screen_resized(self, size: Size) -> None:
+        if self.app.screen is self and isinstance(self.app, AppInternals) and self.app.adapted(size):
+            self._compositor._dirty_regions.add(size.region)
         self.fit(size)
         super()._screen_resized(size)
 

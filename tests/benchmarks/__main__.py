@@ -21,6 +21,7 @@ from tests.benchmarks import (
     memory,
     network,
     pipeline,
+    resizing,
     sessions,
     small_windows,
     snapshots,
@@ -50,6 +51,7 @@ BENCHMARKS = {
     "approvals": approvals.main,
     "snapshots": snapshots.main,
     "streaming": streaming.main,
+    "resizing": resizing.main,
 }
 
 

@@ -26,5 +26,6 @@ SMALL: Final[Mapping[str, Mapping[str, Any]]] = {
     "approvals": {"MOST": 1},
     "snapshots": {"FILES": 20, "SETTLED_S": 0.0},
     "streaming": {"chunks": 20, "per_s": 0, "kinds": ("prose",), "loads": (0,), "rounds": 1},
+    "resizing": {"resizes": 2, "loads": (0,)},
 }
 """By benchmark: constants of its module in capitals, and parameters of its `main`."""

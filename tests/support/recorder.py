@@ -46,12 +46,19 @@ class Cells:
     """The characters on a terminal's screen: positions, text and erasing; all else is passed over."""
 
     def __init__(self, columns: int, rows: int) -> None:
+        self._cells: list[list[str]] = []
         self.resize(columns, rows)
 
     def resize(self, columns: int, rows: int) -> None:
+        """What there is room for stays."""
         self._columns, self._rows = columns, rows
-        self._cells = [[" "] * columns for _ in range(rows)]
+        kept = [*self._cells[:rows], *([] for _ in range(rows - len(self._cells)))]
+        self._cells = [[*row[:columns], *[" "] * (columns - len(row))] for row in kept]
         self._x = self._y = 0
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self._columns, self._rows
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -102,6 +109,8 @@ class RecordedApp:
         self._cells, self._text, self._began = Cells(columns, rows), "", time.monotonic()
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.frames: list[Frame] = []
+        self.is_under_way = False
+        """Whether the next frame began before the window changed."""
         environ = {**command.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor"}
         self._process, self._terminal = pty.fork()
         if self._process == 0:
@@ -109,14 +118,27 @@ class RecordedApp:
             os.execvpe(sys.executable, [sys.executable, "-m", "co_tui", *arguments], environ)
         self._set_size(columns, rows)
 
+    @property
+    def size(self) -> tuple[int, int]:
+        return self._cells.size
+
     def _set_size(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self._terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def resize(self, columns: int, rows: int) -> None:
         """The window gets another size; a terminal keeps what it shows until the app draws."""
         self._set_size(columns, rows)
+        self._read_written()
         self._cells.resize(columns, rows)
-        os.kill(self._process, signal.SIGWINCH)
+        self.is_under_way = bool(self._text)
+
+    def _read_written(self) -> None:
+        """Read what the app wrote so far."""
+        unread = struct.unpack("i", fcntl.ioctl(self._terminal, termios.FIONREAD, bytes(4)))[0]
+        while unread > 0:
+            data = os.read(self._terminal, unread)
+            unread -= len(data)
+            self._read(data)
 
     def press(self, keys: str) -> None:
         os.write(self._terminal, keys.encode())
@@ -138,14 +160,23 @@ class RecordedApp:
 
     def _read(self, data: bytes) -> None:
         text = self._decoder.decode(data)
-        self._text += text
         for asked, answer in ((ASKS_FOR_FRAMES, HAS_FRAMES), (ASKS_COLOUR, DARK)):
             if asked in text:
                 os.write(self._terminal, answer)
+        self._show(text)
+
+    def _show(self, text: str) -> None:
+        self._text += text
         *frames, self._text = self._text.split(FRAME_ENDS)
-        for frame in frames:
-            self._cells.write(frame)
-            self.frames.append(Frame(time.monotonic() - self._began, self._cells.rows))
+        for each in frames:
+            self._cells.write(each)
+            frame = Frame(time.monotonic() - self._began, self._cells.rows)
+            self.frames.append(frame)
+            self.frame_ended(frame)
+            self.is_under_way = False
+
+    def frame_ended(self, frame: Frame) -> None:
+        """Called for each frame."""
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

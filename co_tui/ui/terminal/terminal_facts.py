@@ -1,4 +1,4 @@
-"""Facts about the terminal: dark or light, the sizes that can be drawn, job control."""
+"""Facts about the terminal: dark or light, the sizes that can be drawn, which size it has by now, job control."""
 
 import contextlib
 import json
@@ -9,8 +9,10 @@ from typing import Final
 
 from textual.events import Resize
 from textual.geometry import Size
+from textual.timer import Timer
 
 from co_tui.paths import Paths, ensure_dir, read_small_text, write_atomically
+from co_tui.ui.textual_internals import AnyApp, terminal_size
 
 MAX_KNOWN: Final = 20
 LIMIT_BYTES: Final = 16_000
@@ -67,3 +69,64 @@ def clamped_resize(resized: Resize) -> Resize:
 
 def _clamped(minimum: int, cells: int) -> int:
     return max(minimum, min(cells, MAX_CELLS))
+
+
+LONGEST_WAIT_S: Final = 0.5
+"""How long frames wait for a Resize; some terminals may never report what the system knows."""
+
+REPORTS_AT_START: Final = 2
+"""Textual reports the size as it starts, and again with the terminal; the second comes after the first paint."""
+
+
+class Resizes:
+    """Follows a new size from the terminal to the screen: on its way, no frame fits. After it, all is drawn again."""
+
+    def __init__(self, app: AnyApp) -> None:
+        self._app = app
+        self._known: Size | None = None
+        """The terminal's size as last reported."""
+        self._pending: Size | None = None
+        """The size that the screen has yet to adapt to."""
+        self._reports = 0
+        self._has_drawn = False
+        self._giving_up: Timer | None = None
+        """Runs while frames are left out."""
+
+    def heard(self, size: Size, drawn: Size) -> None:
+        """The terminal has this size; the screen will have the other. Even one that is known is drawn again: the
+        terminal may have had another in between."""
+        is_start = self._reports < REPORTS_AT_START and size == self._known
+        self._reports += 1
+        self._known = size
+        self._pending = drawn if self._has_drawn and not is_start else None
+        if self._giving_up is not None:
+            self._giving_up.reset()
+
+    def may_draw(self) -> bool:
+        """Whether a frame fits. If not, it is left out, and a later one shows all."""
+        now = terminal_size(self._app)
+        if self._pending is None and now in (None, self._known):
+            self._has_drawn = True
+            return True
+        if self._has_drawn and self._giving_up is None:
+            self._giving_up = self._app.set_timer(LONGEST_WAIT_S, self._give_up)
+        return not self._has_drawn
+
+    def adapted(self, size: Size) -> bool:
+        """The current screen adapts to a size: whether it has to draw all, even what did not change."""
+        if size != self._pending:
+            return False
+        self._arrived()
+        return True
+
+    def _arrived(self) -> None:
+        self._pending = None
+        if self._giving_up is not None:
+            self._giving_up.stop()
+            self._giving_up = None
+
+    def _give_up(self) -> None:
+        """No Resize comes, or it went to a screen that is gone: draw all at the size that the app has."""
+        self._arrived()
+        self._known = terminal_size(self._app)
+        self._app.screen.refresh()

@@ -150,11 +150,14 @@ class TranscriptView(ScrollViewInternals):
     def grow(self, block: Block, text: str) -> None:
         """Add streamed text to a block, drawn with the next frame of the stream."""
         self._pending.setdefault(block, []).append(text)
-        if self._timer is not None:
-            return
+        if self._timer is None:
+            self._draw_when_due()
+
+    def _draw_when_due(self) -> None:
+        """Draw the streamed text now, or wait; again, if the last frame turned out to cost more by now."""
         if wait_s := self.pace.wait_s:
             self._due_s = time.monotonic() + wait_s
-            self._timer = self.set_timer(wait_s, self.draw_streamed)
+            self._timer = self.set_timer(wait_s, self._draw_when_due)
         else:
             self.draw_streamed()
 

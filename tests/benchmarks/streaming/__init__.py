@@ -77,7 +77,7 @@ def main(
     parts: Sequence[str] = PARTS,
 ) -> None:
     rows = []
-    with _server() as url:
+    with streaming_server() as url:
         for load in loads:
             for kind in kinds:
                 costs = {part: _median_cost(part, url, Wanted(kind, chunks, per_s), load, rounds) for part in parts}
@@ -96,7 +96,7 @@ def _median_cost(part: str, url: str, wanted: Wanted, load: int, rounds: int) ->
         else:
             reader = ends.enter_context(_client(part, url))
         _cost(floor, reader, Wanted(wanted.kind, WARM_UP))
-        ends.enter_context(_busy_loops(load))
+        ends.enter_context(busy_loops(load))
         costs = [_cost(floor, reader, wanted) for _ in range(rounds)]
     return Cost(*(median(each) / wanted.chunks for each in zip(*costs, strict=True)))
 
@@ -117,7 +117,7 @@ def _client(part: str, url: str) -> Iterator[Client]:
 
 
 @contextmanager
-def _busy_loops(count: int) -> Iterator[None]:
+def busy_loops(count: int) -> Iterator[None]:
     with ExitStack() as ends:
         for _ in range(count):
             loop = ends.enter_context(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
@@ -126,7 +126,7 @@ def _busy_loops(count: int) -> Iterator[None]:
 
 
 @contextmanager
-def _server() -> Iterator[str]:
+def streaming_server() -> Iterator[str]:
     """The address of a server in a process of its own."""
     command = [sys.executable, "-m", "tests.benchmarks.streaming.server"]
     with ExitStack() as ends:

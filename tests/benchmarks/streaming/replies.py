@@ -16,6 +16,10 @@ _WIDE_ROW: Final = (
 )
 _HEAD: Final = "| name | about | number | done |\n|---|---|---|---|\n"
 _LINE: Final = "words without any end of a line, and more of them, "
+NUMBERS: Final = "numbers"
+"""Words with a number each, in paragraphs: what is missing in a picture of them is seen."""
+_WORDS_EACH: Final = 40
+_NUMBER: Final = re.compile(r"\bw(\d{5})\b")
 KINDS: Final = ("prose", "code", "table", "wide table", "long line")
 _PROMPT: Final = re.compile(r"Stream (\d+) chunks of ([a-z ]+?) at (\d+)/s\.")
 
@@ -51,6 +55,10 @@ class Wanted(NamedTuple):
                 return _repeated(_CODE, chars, "```python\n")
             case "long line":
                 return _repeated(_LINE, chars)
+            case "numbers":
+                words = [f"w{n:05}" for n in range(chars // 7 + 1)]
+                paragraphs = (" ".join(words[at : at + _WORDS_EACH]) for at in range(0, len(words), _WORDS_EACH))
+                return "\n\n".join(paragraphs)[:chars].ljust(chars, ".")
             case kind:
                 row = _WIDE_ROW if kind == "wide table" else _ROW
                 return _HEAD + "".join(row.format(n=n) for n in range(chars // len(row) + 1))[: chars - len(_HEAD)]
@@ -64,3 +72,8 @@ def wanted_in(prompt: str) -> Wanted | None:
     """The reply that the last prompt in a request asks for."""
     found = _PROMPT.findall(prompt)
     return Wanted(found[-1][1], int(found[-1][0]), int(found[-1][2])) if found else None
+
+
+def numbers_in(text: str) -> list[int]:
+    """The numbers of the words of `NUMBERS`."""
+    return [int(number) for number in _NUMBER.findall(text)]

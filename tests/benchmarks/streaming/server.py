@@ -1,5 +1,6 @@
 """A server with OpenAI's chat interface that streams what the prompt asks for, in a process of its own."""
 
+import contextlib
 import json
 import socket
 import sys
@@ -50,7 +51,8 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
-        self._send(wanted.text if wanted else "A short title", wanted.per_s if wanted else 0)
+        with contextlib.suppress(ConnectionError):  # the app has ended
+            self._send(wanted.text if wanted else "A short title", wanted.per_s if wanted else 0)
 
     def _send(self, text: str, per_s: int) -> None:
         start = time.monotonic()

@@ -1,9 +1,11 @@
 """A frame draws only what changed, and looks as if all of it had been drawn."""
 
 import itertools
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from textual._compositor import Compositor
@@ -146,6 +148,50 @@ def test_a_costly_block_is_drawn_less_often_and_a_cheap_one_soon(monkeypatch: py
             clock["used"] += took_s
         waits.append(pace.wait_s)
     assert waits[0] < waits[1] < waits[2] == LONGEST_INTERVAL_S
+
+
+def test_frames_that_take_long_on_a_busy_machine_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = {"now": 100.0, "used": 0.0}
+    monkeypatch.setattr(stream_pace.time, "monotonic", lambda: clock["now"])
+    monkeypatch.setattr(stream_pace.time, "thread_time", lambda: clock["used"])
+    pace, waits = StreamPace(), []
+    for slower in (1, 4, 8, 100):
+        clock["now"] += 10
+        with pace.frame():
+            clock["used"] += 0.005
+            clock["now"] += 0.003 * slower
+        with pace.measured():
+            clock["now"] += 0.002 * slower
+        waits.append(pace.wait_s)
+    assert waits[0] < waits[1] < waits[2] < waits[3] == pytest.approx(LONGEST_INTERVAL_S), "even after one that took it"
+    with pace.frame():
+        pass
+    assert pace.wait_s < waits[0], "as soon as the machine is quiet again"
+
+
+async def test_a_frame_waits_for_what_the_last_one_cost_after_its_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = {"used": 0.0}
+    monkeypatch.setattr(
+        stream_pace, "time", SimpleNamespace(monotonic=time.monotonic, thread_time=lambda: clock["used"])
+    )
+    app = Shell()
+    async with app.run_test(size=(60, 20)) as pilot:
+        transcript, reply = app.transcript, Block("reply", "")
+        transcript.set_renderer(TextRenderer(palette_of(DARK)))
+        transcript.show([reply])
+        await pilot.pause()
+        transcript.grow(reply, "one")
+        await until(pilot, lambda: reply.text == "one")
+        with transcript.pace.measured():
+            clock["used"] += 1.0
+        start = time.monotonic()
+        with transcript.pace.frame():
+            pass
+        transcript.grow(reply, " two")  # due soon
+        with transcript.pace.measured():
+            clock["used"] += 1.0
+        await until(pilot, lambda: reply.text == "one two")
+        assert time.monotonic() - start >= 0.9 * LONGEST_INTERVAL_S
 
 
 def test_frames_that_come_late_on_a_busy_machine_are_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
