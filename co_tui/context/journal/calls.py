@@ -93,7 +93,9 @@ class Role(StrEnum):
     ANSWERED = "answered"
     """A service answered."""
     OUTDATED = "outdated"
-    """Its edits were undone, or the file that it read was changed since."""
+    """The file that it read was changed since, or it was made again."""
+    UNDONE = "undone"
+    """Its edits were undone."""
 
 
 class Begun(NamedTuple):

@@ -46,10 +46,10 @@ MAP_WEIGHT: Final = 0.7
 WEIGHTS: Final = {
     Role.SAID: 1.0, Role.REST: 0.7, Role.READ: 0.7, Role.READ_LAST: 1.2, Role.WROTE: 0.7, Role.EDITED: 1.5,
     Role.LOOKED: 1.0, Role.SHOWED_CHANGES: 1.2, Role.RAN: 1.05, Role.ANSWERED: 2.0,
-    Role.OUTDATED: 0.5,
+    Role.OUTDATED: 0.5, Role.UNDONE: 0.2,
 }  # fmt: skip
 """What a line of a step counts."""
-_READ: Final = frozenset((Role.READ, Role.READ_LAST, Role.OUTDATED))
+_READ: Final = frozenset((Role.READ, Role.READ_LAST, Role.OUTDATED, Role.UNDONE))
 LINE_COST: Final = 1
 GAP_COST: Final = 2
 NOTABLE: Final = 1.3

@@ -64,7 +64,7 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
         there.update(dict.fromkeys(names_in(text), 1))
         shown |= bare_lines(text)
     chooser = Chooser(weights, budget_tokens, there, shown)
-    found = (each for each in remembered(sources, weights) if each.role is not Role.OUTDATED)
+    found = (each for each in remembered(sources, weights) if each.role not in (Role.OUTDATED, Role.UNDONE))
     candidates = with_neighbours(sources, list(found))
     chooser.choose(candidates)
     return Recollected(tuple(each.entry for each in candidates if each.chosen))

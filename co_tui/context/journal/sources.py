@@ -119,7 +119,9 @@ class Sources:
         calls = self.work.calls_of(head.at[0]) if head.kind in (Kind.CALL, Kind.SAID) else ()
         if head.kind is Kind.CALL:
             calls = tuple(call for at, call in enumerate(calls) if _place(at, call) == head.at)
-        if any(call.is_undone or self.work.is_outdated(call) for call in calls):
+        if any(call.is_undone for call in calls):
+            return Candidate(head, lines, Role.UNDONE)
+        if any(self.work.is_outdated(call) for call in calls):
             return Candidate(head, lines, Role.OUTDATED)
         return Candidate(head, lines, calls[0].role if calls and head.kind is Kind.CALL else Role.SAID)
 
@@ -129,7 +131,8 @@ class Sources:
 
     def _head(self, at: int, call: Call) -> Head:
         text = without_folder(call.head, self.left_out)
-        return Head(_place(at, call), Kind.CALL, text, call.verb, call.outcome, call.time, *call.answer)
+        came = () if call.is_undone else call.answer
+        return Head(_place(at, call), Kind.CALL, text, call.verb, call.outcome, call.time, *came)
 
 
 def _place(at: int, call: Call) -> Place:

@@ -56,6 +56,8 @@ LEAST_STATE_TOKENS: Final = 200
 """With less room, the state does not say how far the last request is."""
 _UNDO: Final = late_pattern(r"(?:\s*^/undo[ \t]*$)+", re.MULTILINE)
 """How a message begins by which a user undoes the last edits, in some programs."""
+_ASKS_ONLY: Final = late_pattern(r"^/ask\b", re.MULTILINE)
+"""In a message of the user: the edits in the answer are not applied, in some programs."""
 
 
 _REPEATABLE: Final = (Role.RAN, Role.LOOKED)
@@ -140,6 +142,8 @@ class WorkRecord:
         """The number of the last message of the user."""
         self._asked = ""
         """How it begins."""
+        self._asks_only = False
+        """Whether it asks for an answer without edits."""
         self._asked_before = False
         """Whether there was one before."""
         self._changed_in: dict[str, dict[str, int]] = {}
@@ -256,6 +260,8 @@ class WorkRecord:
         calls: list[Call] = []
         for at, part in enumerate(parts):
             for found in calls_in_text(part.content) if isinstance(part, TextPart) else ():
+                if found.changed and self._asks_only:
+                    continue
                 begun = begin_call(found.tool, found.values)
                 begun = begun._replace(edits={"": found.changed}) if found.changed else begun
                 call = _call((number, at), begun)._replace(in_text=True)
@@ -279,6 +285,7 @@ class WorkRecord:
                     if len(part.text) <= SHORT_CHARS:
                         self._take_back(part.text)
                     self._asked_before = self._asked_before or 0 <= self._asked_at < number
+                    self._asks_only = _ASKS_ONLY.search(part.text) is not None
                     self._asked_at, self._asked = number, one_line(part.text.replace('"', "'"), ASKED_CHARS)
                 for _ in found[0].split() if (found := _UNDO.match(part.text)) else ():
                     self._undo_last()

@@ -10,7 +10,7 @@ from co_tui.context.journal.shell_files import replacements_in
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.unwrap import edited_lines
 from co_tui.events.stored_messages import NOT_A_HEADING
-from tests.context.journal.test_work_record import ALL, call, record, result
+from tests.context.journal.test_work_record import ALL, call, record, result, said
 from tests.support.long_run import drawn
 
 
@@ -170,6 +170,13 @@ def test_an_edit_that_failed_or_was_undone_is_not_stated() -> None:
         assert changed(call("edit", path="shop.py", old_string="a", new_string="b"), result(said)) == ""
     undone = [*edit("a", "b"), *edit("c", "d"), call("undo_edit", path="shop.py"), result("Last edit undone.")]
     assert changed(*undone) == "shop.py:\n    -a\n    +b"
+
+
+def test_an_edit_in_answer_to_a_question_alone_is_not_applied() -> None:
+    block = "shop.py\n```python\n<<<<<<< SEARCH\na = 1\n=======\na = 2\n>>>>>>> REPLACE\n```"
+    for asked, count in (("/ask how would you do it?", 0), ("do it", 1)):
+        work = record(said(asked), ModelResponse(parts=[TextPart(block)]), said("thanks"))
+        assert work.state_text(2_000, ALL).count("Changed in shop.py") == count
 
 
 def test_changed_lines_cannot_pass_for_lines_of_ours() -> None:
