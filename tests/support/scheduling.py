@@ -20,6 +20,7 @@ TOGETHER = {
     "tests/agent/web/test_search.py": "clients",
     "tests/agent/models/test_switching.py": "clients",
     "tests/seeds/test_copilot.py": "clients",
+    "tests/session/lens/test_looking.py": "programs",  # what they hear slows each test after them
     "tests/ui/test_mcp.py": "servers",  # their library takes seconds, too
 }
 """Files whose tests run one after the other in one process; these begin first."""
