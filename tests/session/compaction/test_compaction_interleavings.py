@@ -24,7 +24,7 @@ from tests.session.history.test_history_edits_property import check_whole, look,
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.lens import lens_of
 from tests.support.long_run import drawn
-from tests.support.waiting import PATIENCE_S, until
+from tests.support.waiting import PATIENCE_S
 
 WINDOW = 9_000
 SUMMARY = "Title: Questions\n## Decisions and outcomes\n- The question about src/main.py was answered."
@@ -39,6 +39,7 @@ class Talk:
         self.may_summarise = asyncio.Event()
         self.asked: list[asyncio.Task[Any]] = []
         self.said = 0
+        self.stops_in_its_answer = False
         models = [ScriptedModel(self._answer, name=name, window=WINDOW) for name in ("scripted", "other")]
         self.environment = environment_for(home, *models, tools=[look])
         self.environment.settings = LOADED["balanced"]
@@ -49,6 +50,8 @@ class Talk:
             yield SUMMARY
         else:
             yield "An answer about src/main.py, "
+            if self.stops_in_its_answer:
+                self.session.interrupt()
             await asyncio.sleep(0)
             yield "and the question is answered. " * 30
 
@@ -200,11 +203,12 @@ async def test_a_change_while_a_stopped_turn_reports_is_what_the_gauge_shows(
         await report(self, *reading)
 
     monkeypatch.setattr(GovernedHistory, "report", report_after_the_change)
-    talk.say()
-    await until(lambda: session._work.turn is not None)
-    session.interrupt()
-    await talk.finish()
-    assert session.history.governor.window.tokens == WINDOW + 1_000, "it was changed"
-    check_settled(session)
-    await session.close()
-    talk.environment.store.close()
+    try:
+        talk.stops_in_its_answer = True
+        talk.say()
+        await talk.finish()
+        assert session.history.governor.window.tokens == WINDOW + 1_000, "it was changed"
+        check_settled(session)
+    finally:
+        await session.close()
+        talk.environment.store.close()

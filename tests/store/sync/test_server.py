@@ -3,6 +3,8 @@
 import logging
 import threading
 import traceback
+from collections.abc import Iterator
+from io import StringIO
 
 import pytest
 
@@ -20,6 +22,18 @@ PASSWORD = "correct horse battery staple"
 @pytest.fixture(scope="module")
 def server() -> PostgresServer:
     return postgres_server()
+
+
+@pytest.fixture
+def logged() -> Iterator[StringIO]:
+    """All that is logged meanwhile, whatever its level."""
+    handler, root = logging.StreamHandler(StringIO()), logging.getLogger()
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(logging.DEBUG)
+    yield handler.stream
+    root.removeHandler(handler)
+    root.setLevel(before)
 
 
 def test_processes_that_create_the_schema_at_the_same_moment_all_succeed(server: PostgresServer) -> None:
@@ -46,15 +60,14 @@ def test_a_database_of_a_newer_version_is_refused(server: PostgresServer) -> Non
             migrate(connection, "it")
 
 
-def test_a_password_is_used_and_never_shown(server: PostgresServer, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
+def test_a_password_is_used_and_never_shown(server: PostgresServer, logged: StringIO) -> None:
     server.execute(f"DROP ROLE IF EXISTS {ASKED}")
     server.execute(f"CREATE ROLE {ASKED} LOGIN SUPERUSER PASSWORD '{PASSWORD}'")
     asked = server.new_database().replace("postgres@", f"{ASKED}@")
     for given in ("", "wrong " + PASSWORD):
         with pytest.raises(StoreError, match="refused the password") as failure:
             Server(asked, lambda given=given: given).connect()
-        shown = "".join(traceback.format_exception(failure.value)) + repr(vars(failure.value)) + caplog.text
+        shown = "".join(traceback.format_exception(failure.value)) + repr(vars(failure.value)) + logged.getvalue()
         assert PASSWORD not in shown
     right = Server(asked, lambda: PASSWORD)
     with right.connect() as connection:
