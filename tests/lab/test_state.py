@@ -84,6 +84,17 @@ def test_a_command_that_ran_well_since_no_longer_fails() -> None:
     assert state.stated_in([]).failing == 0
 
 
+def test_of_scripts_that_try_something_one_replaces_another_but_no_test() -> None:
+    def tried(name: str, result: str) -> list[dict[str, Any]]:
+        written = step("bash", "", command=f"cat > {name} <<'E'\nimport a\nE")
+        return [*written, *step("bash", result, command=f"python {name}")]
+
+    failed = "Traceback (most recent call last):\nValueError: bad"
+    for first, then, failing in (("try_a.py", "try_b.py", 0), ("test_a.py", "test_b.py", 1)):
+        state, _ = work(*tried(first, failed), *tried(then, "fine"))
+        assert state.stated_in([]).failing == failing
+
+
 def test_a_file_is_stated_by_the_end_of_its_path_and_not_by_part_of_another() -> None:
     state, _ = work(*step("write_file", "ok", file_path="src/app/loader.py"))
     assert state.stated_in(request("see `app/loader.py`.")).files_stated == 1
@@ -205,6 +216,9 @@ def test_the_files_that_a_command_changes(command: str, files: tuple[str, ...]) 
             "Traceback (most recent call last):\n  File\nValueError: bad\n",
             Outcome(True, "ValueError: bad"),
         ),
+        ("python a.py", "Error: met one\n[exit code: 1]", Outcome(True, "Error: met one")),
+        ("python a.py", "TypeError: met one\n[exit code: 0]", Outcome(False)),
+        ("python a.py | tail", "TypeError: met one\n[exit code: 0]", Outcome(True, "TypeError: met one")),
         ("cat log.txt", "Traceback (most recent call last):\n  File\nValueError: bad\n", Outcome(False)),
     ],
 )

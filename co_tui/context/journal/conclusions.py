@@ -94,8 +94,9 @@ _ANNOUNCES: Final = late_pattern(
             r"i can (?:help|assist|look|proceed)\b|i need (?:your|the following|some)\b|i understand\b(?=.{0,40}$)",
             r"we(?:['’]ll| will| can (?:now|use|start))\b",
             r"(?:to proceed|going to|time to|here['’]?s|here (?:is|are)|below (?:is|are)|the following)\b",
-            r"please\b|feel free\b|if (?:you|there|so)\b.{0,200}\b(?:please|let me know|feel free|assist"
-            r"|help|happy to)\b",
+            r"(?:it (?:looks|seems) like )?you have(?:n['’]t| not) (?:yet )?(?:shared|provided|added|asked)\b",
+            r"please\b|feel free\b|(?:if|when|once|should) (?:you|there|so)\b.{0,200}\b(?:please|let me know|feel free"
+            r"|assist|help|happy to)\b",
             r"(?:to|since|once|before)\b.{0,120}\b(?:i['’]ll|let me|let['’]s|i can|i need|i would need)\b",
             r"calling\b|this (?:change|modification|update) does the following",
             rf"(?:{_VERBS})\b(?!.*\b(?:is|are|was|were|has|have|does|did|failed|works)\b)",

@@ -18,6 +18,9 @@ WORDS_OF_A_FOLD: Final = 4
 """How many kinds of steps a folded line names."""
 FILES_OF_A_FOLD: Final = 2
 FOLDED_CHARS: Final = 30
+VALUES_OF_A_FOLD: Final = 4
+VALUE_CHARS: Final = 16
+"""Of calls that are alike: longer values are not named."""
 _FILE: Final = re.compile(r"(?<![\w.-])(?:[\w.-]+/)*([\w-][\w.-]*\.[A-Za-z]\w{0,5})(?![\w/])")
 """The last name of the path of a file."""
 
@@ -183,12 +186,20 @@ def _of_a_kind(verb: str, heads: Sequence[Head]) -> str:
     about = " ".join((*named, *([GAP] if len(files) > FILES_OF_A_FOLD else ())))
     if not files and not many:
         about = one_line(_after_verb(heads[0]), FOLDED_CHARS)
+    elif not files and (values := _values(heads)):
+        about = ", ".join(values)
     elif not files and verb in INSTALLERS:
         words = (word for head in heads for word in _after_verb(head).split() if not word.startswith("-"))
         about = one_line(" ".join(dict.fromkeys(words)), 2 * FOLDED_CHARS)
     ends = Counter(head.outcome.partition(" (")[0] for head in heads if head.outcome)
     how = "".join(f" ({f'{count} ' if many else ''}{end})" for end, count in ends.items())
     return f"{verb}{many}{f' {about}' if about else ''}{how}"
+
+
+def _values(heads: Sequence[Head]) -> list[str]:
+    """What calls of a tool were about, if it is short: the last value of each."""
+    found = [*dict.fromkeys(_after_verb(head) for head in heads if not head.text.startswith("$ "))]
+    return found if len(found) <= VALUES_OF_A_FOLD and all(0 < len(each) <= VALUE_CHARS for each in found) else []
 
 
 def _after_verb(head: Head) -> str:

@@ -86,9 +86,16 @@ def outcome_of(step: Step) -> Outcome:
     if set(programs) <= _SHOWS:
         error = _error_line(step.result) if code is None else ""
         return Outcome(True, error) if error and len(_lines(step.result)) <= 2 else Outcome(False)
-    if _RAISED.search(step.result):
+    if _RAISED.search(step.result) and not (code == 0 and _tells_only(step)):
         return Outcome(True, _error_line(step.result))
     return Outcome(False)
+
+
+def _tells_only(step: Step) -> bool:
+    """Whether an error that a program printed is one that it met and told of: its own exit code says that it went
+    well."""
+    last_line = re.sub(r"'[^']*'|\"[^\"]*\"", "", step.command.strip().rsplit("\n", 1)[-1])
+    return "|" not in last_line and "Traceback (most recent" not in step.result
 
 
 def only_looks(step: Step) -> bool:

@@ -169,7 +169,9 @@ class WorkState:
             over = [
                 key
                 for key, each in self._failing.items()
-                if each.is_mended_by(program, files) or (removes and each.files & files)
+                if each.is_mended_by(program, files)
+                or (removes and each.files & files)
+                or (each.program == program and self._are_tries(each.files) and self._are_tries(files))
             ]
             for each in over:
                 del self._failing[each]
@@ -177,6 +179,11 @@ class WorkState:
             self._change(path)
         if opened := _OPEN_FILE.search(step.result):
             self._open_file = "" if opened[1] == "n/a" else opened[1]
+
+    def _are_tries(self, files: frozenset[str]) -> bool:
+        """Whether these are files that the conversation wrote, other than tests: of those, one replaces another."""
+        written = {path.rpartition("/")[2] for path in self._files}
+        return bool(files) and files <= written and not any("test" in name.lower() for name in files)
 
     def _changed(self, step: Step, *, failed: bool) -> Iterable[str]:
         if command := step.command:

@@ -166,8 +166,8 @@ def test_a_file_that_is_written_whole_restored_or_removed_has_no_edits() -> None
 
 
 def test_an_edit_that_failed_or_was_undone_is_not_stated() -> None:
-    for said in ("Error: no such text", "String to replace not found in file.\nString: a", "Search text was not found"):
-        assert changed(call("edit", path="shop.py", old_string="a", new_string="b"), result(said)) == ""
+    for why in ("Error: no such text", "String to replace not found in file.\nString: a", "Search text was not found"):
+        assert changed(call("edit", path="shop.py", old_string="a", new_string="b"), result(why)) == ""
     undone = [*edit("a", "b"), *edit("c", "d"), call("undo_edit", path="shop.py"), result("Last edit undone.")]
     assert changed(*undone) == "shop.py:\n    -a\n    +b"
 
