@@ -98,6 +98,7 @@ class TranscriptView(ScrollViewInternals):
         """Replace all blocks and scroll to the end."""
         self._layout.show(blocks)
         self._pending.clear()
+        self._rows_short = 0
         self._follow(True)
         self._settle()
 
@@ -115,6 +116,7 @@ class TranscriptView(ScrollViewInternals):
     def remove_first(self, count: int) -> None:
         """Remove the first blocks without moving the view, which is below them."""
         self._layout.remove_first(count)
+        self._rows_short = 0
         self._top = LinePosition(max(0, self._top.block - count), self._top.line)
         self._settle()
 

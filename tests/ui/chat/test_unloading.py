@@ -226,10 +226,24 @@ async def test_a_reader_at_the_very_top_gets_more_by_scrolling_on(
 
 
 async def test_a_last_page_that_does_not_fill_the_view_is_followed_by_more(home: Path, provider: Provider) -> None:
-    step = Message(turn=41, agent="helper-1", message=said(0)[1].message)
-    async with running(_stored(home, provider, said(40)[0], *[step] * 200, said(40)[1], turns=40)) as (app, pilot):
+    step = Message(turn=91, agent="helper-1", message=said(0)[1].message)
+    async with running(_stored(home, provider, said(90)[0], *[step] * 200, said(90)[1], turns=90)) as (app, pilot):
         await until(pilot, lambda: app.controller.idle)
-        assert app.chat.transcript.max_scroll_y > 0
+        transcript = app.chat.transcript
+        assert transcript.max_scroll_y > 0
+        last = transcript.blocks[-2:]
+        for _ in range(2):  # a session is opened, and again later
+            transcript.show(last)
+            await pilot.pause()
+            assert transcript.max_scroll_y > 0
+
+
+async def test_what_is_kept_fills_a_tall_view_each_time(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(120, 60)) as (app, pilot):
+        await _talk(app, pilot, range(10))
+        for _ in range(2):
+            await _release(app, pilot)
+            assert app.chat.transcript.max_scroll_y > 0
 
 
 async def test_while_the_store_is_away_searches_and_jumps_say_so_each_time(
