@@ -1,6 +1,8 @@
 """What is far above the view of a long session is unloaded, and comes back as it was when the reader wants it."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -14,6 +16,7 @@ from textual.selection import Selection
 from co_tui.events import (
     DelegationEnd,
     DelegationStart,
+    Event,
     Fact,
     Message,
     PlanChanged,
@@ -29,6 +32,7 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.control import older_pages
 from co_tui.ui.control.older_pages import OlderPages
 from co_tui.ui.keys.command_table import shortcut_for
+from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.transcript import transcript as transcripts
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
@@ -283,8 +287,36 @@ async def test_a_jump_clears_the_selection_and_ends_with_its_session(
 
         assert await older.load_back_to(100)
         assert app.screen.get_selected_text() is None, "its lines are others now"
+        async with older._reading:  # as a search that still reads
+            jump = asyncio.create_task(older.load_back_to(50))
+            await asyncio.sleep(0)
+            older.open(app.controller.launch.store, "long")
+        assert not await jump
         monkeypatch.setattr(OlderPages, "back_to", back_after_a_switch)
         assert not await older.load_back_to(20)
+
+
+async def test_the_chat_draws_while_a_jump_from_the_timeline_reads(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back_to, go_on = OlderPages.back_to, threading.Event()
+
+    def back_later(pages: OlderPages, seq: int) -> list[Block]:
+        go_on.wait(60)
+        return back_to(pages, seq)
+
+    async with running(_stored(home, provider)) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        monkeypatch.setattr(OlderPages, "back_to", back_later)
+        drawn, asked = asyncio.Event(), Event(session_id="long", seq=20, timestamp="", fact=said(9)[0])
+        app.chat.post_message(Timeline.ShowInChat(asked))
+        app.chat.call_after_refresh(drawn.set)
+        try:
+            await asyncio.wait_for(drawn.wait(), 20)
+        finally:
+            go_on.set()
+        await until(pilot, lambda: app.chat.transcript.marked_block)
+        assert app.chat.transcript.marked_block.text == "prompt-9x"
 
 
 async def test_a_resumed_session_unloads_its_pages_and_what_was_said_since(home: Path, provider: Provider) -> None:
