@@ -11,11 +11,15 @@ from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from co_tui.store.port import Reading, Store
 
 PAGE_EVENTS = 60
 LARGEST_PAGE_EVENTS = 2_000
 """A turn with more is cut at one of its steps. Reading so many takes a fifth of a second."""
+FEW_EVENTS = 15
+"""So few at the beginning of a log are no page of their own."""
 PROGRAM_CHARS: Final = 40
 
 
@@ -106,15 +110,25 @@ class OlderPages:
 
 def page_before(reading: "Reading", session_id: str, before: int | None = None) -> list[Event]:
     """Events back to the start of a turn or, in a long one, of a step: a call and its result stay on one page."""
-    events = batch = reading.last_events(session_id, PAGE_EVENTS, before)
-    while batch and (events[0].seq or 1) > 1:
-        begins = _opens_step if len(events) >= LARGEST_PAGE_EVENTS else _opens_turn
-        start = next((at for at in range(len(batch)) if begins(events[at])), None)
-        if start is not None:
-            return events[start:]
-        batch = reading.last_events(session_id, PAGE_EVENTS // 4, events[0].seq)
-        events = [*batch, *events]
-    return events
+    newest = reading.last_events(session_id, PAGE_EVENTS, before)
+    for at, event in enumerate(newest):
+        if event.seq == 1 or _opens_turn(event):
+            return newest[at:]
+    earlier: list[Event] = []
+    for event in _backwards(reading, session_id, newest[0].seq if newest else 1):
+        earlier.append(event)
+        is_long = len(earlier) + len(newest) >= LARGEST_PAGE_EVENTS
+        if (_opens_step(event) if is_long else _opens_turn(event)) and (event.seq or 1) > FEW_EVENTS:
+            break
+    return [*reversed(earlier), *newest]
+
+
+def _backwards(reading: "Reading", session_id: str, before: int | None) -> "Iterator[Event]":
+    """All events below a seq, newest first; each time more are read at once."""
+    count = FEW_EVENTS
+    while batch := reading.last_events(session_id, count, before):
+        yield from reversed(batch)
+        before, count = batch[0].seq, 2 * count
 
 
 def _first_seq(page: list[Event]) -> int:

@@ -30,7 +30,7 @@ from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.app import CoTui
 from co_tui.ui.control import older_pages
-from co_tui.ui.control.older_pages import OlderPages
+from co_tui.ui.control.older_pages import OlderPages, page_before
 from co_tui.ui.keys.command_table import shortcut_for
 from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.transcript import transcript as transcripts
@@ -460,6 +460,23 @@ def test_a_page_of_a_very_long_turn_begins_at_a_step(monkeypatch: pytest.MonkeyP
     facts = [SessionStart(model="m"), said(0)[0], *steps, *_delegation(54), *plans, said(0)[1], *said(1)]
     tools, tools_read = ([each[:-1] for each in shown if each[0] == "tool"] for shown in _pages_of(facts))
     assert tools_read == tools and len(tools) == 101
+
+
+def test_a_page_within_a_long_delegation_is_read_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = InMemoryStore()
+    facts = [SessionStart(model="m"), *(fact for n in range(20) for fact in said(n)), *_delegation(3_000)]
+    store.writing().append("s", facts).result()
+    with store.reading() as reading:
+        last_events, counts = reading.last_events, list[int]()
+
+        def counted(session_id: str, count: int, before: int | None = None) -> list[Event]:
+            counts.append(count)
+            return last_events(session_id, count, before)
+
+        monkeypatch.setattr(reading, "last_events", counted)
+        page = page_before(reading, "s")
+    assert [event.fact for event in page] == _delegation(3_000), "it begins at the step that delegates"
+    assert len(counts) < 12
 
 
 def _pages_of(facts: list[Fact]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
