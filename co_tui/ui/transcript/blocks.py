@@ -118,8 +118,8 @@ class BlockBuilder:
             case Message():
                 before = len(self.blocks)
                 self._message(fact.message, clock(event.timestamp), fact.interrupted, event.seq or 0)
-                for block in self.blocks[before:]:
-                    block.turn = fact.turn
+                for block in (*self.blocks[before:], *self._open_calls.values()):  # some calls are shown later
+                    block.turn = block.turn or fact.turn
             case SessionError() if fact.retry_in_s is None:
                 self.note(self._error_text(fact), "note" if fact.is_warning else "error", event.seq or 0)
             case SessionInterrupted():
