@@ -462,6 +462,20 @@ def test_a_page_of_a_very_long_turn_begins_at_a_step(monkeypatch: pytest.MonkeyP
     assert tools_read == tools and len(tools) == 101
 
 
+async def test_the_previous_prompt_is_loaded_when_the_chat_begins_within_its_turn(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(older_pages, "LARGEST_PAGE_EVENTS", 100)
+    steps = (each for n in range(150) for each in _step(6, f"c{n}"))
+    async with running(_stored(home, provider, said(5)[0], *steps, said(5)[1], turns=5)) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        assert _prompts(app) == []
+        for _ in range(4):
+            app.chat.action_turn(-1)
+            await pilot.pause()
+        assert "prompt-5x" in _prompts(app) and not app.chat.transcript.following
+
+
 def test_a_page_within_a_long_delegation_is_read_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     store = InMemoryStore()
     facts = [SessionStart(model="m"), *(fact for n in range(20) for fact in said(n)), *_delegation(3_000)]
