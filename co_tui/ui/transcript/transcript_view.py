@@ -105,10 +105,10 @@ class TranscriptView(ScrollViewInternals):
     def prepend(self, blocks: Sequence[Block]) -> None:
         """Add older blocks above without moving the view."""
         block, line = self._top
-        if blocks and self.blocks and (first := self.blocks[0]).kind == "user" and first.tight:
-            first.tight = False  # it was the first of all
-            self._layout.refresh(first)
-            line += block == 0
+        if blocks and self.blocks:
+            more = self.blocks[0].put_below(blocks)
+            self._layout.refresh(self.blocks[0])
+            line = max(0, line + more) if block == 0 else line
         self._layout.insert(0, blocks)
         self._top = LinePosition(block + len(blocks), line)
         self._settle()

@@ -456,10 +456,13 @@ def test_no_page_begins_within_a_turn(turns: list[list[Fact]]) -> None:
 def test_a_page_of_a_very_long_turn_begins_at_a_step(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     monkeypatch.setattr(older_pages, "LARGEST_PAGE_EVENTS", 70)
     steps = [each for n in range(100) for each in (*_step(1, f"c{n}"), *[PlanChanged(steps=[])] * (n % 3))]
-    plans = [PlanChanged(steps=[])] * more
+    plans = [PlanChanged(steps=[{"text": "Answer.", "state": "done"}])] * more
     facts = [SessionStart(model="m"), said(0)[0], *steps, *_delegation(54), *plans, said(0)[1], *said(1)]
-    tools, tools_read = ([each[:-1] for each in shown if each[0] == "tool"] for shown in _pages_of(facts))
+    read, whole = _pages_of(facts)
+    tools, tools_read = ([each for each in shown if each[0] == "tool"] for shown in (whole, read))
     assert tools_read == tools and len(tools) == 101
+    plan, plan_read = ([each for each in shown if each[0] == "plan"] for shown in (whole, read))
+    assert plan_read == plan and len(plan) == 1, "once, as it is now"
 
 
 async def test_the_previous_prompt_is_loaded_when_the_chat_begins_within_its_turn(
@@ -474,6 +477,8 @@ async def test_the_previous_prompt_is_loaded_when_the_chat_begins_within_its_tur
             app.chat.action_turn(-1)
             await pilot.pause()
         assert "prompt-5x" in _prompts(app) and not app.chat.transcript.following
+        first, *others = (block for block in app.chat.transcript.blocks if block.turn == 6 and block.kind == "tool")
+        assert first.first_of_reply and all(each.tight and not each.first_of_reply for each in others)
 
 
 def test_a_page_within_a_long_delegation_is_read_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -504,13 +509,17 @@ def _pages_of(facts: list[Fact]) -> tuple[list[tuple[str, ...]], list[tuple[str,
     pages.unload(prompt)
     read: list[Block] = []
     while not pages.are_all_read:
-        read[:0] = pages.older()
+        older = pages.older()
+        if read and older:
+            read[0].put_below(older)
+        read[:0] = older
     before = (block for block in whole if block.seq < prompt)
     return [_look(block) for block in read], [_look(block) for block in before]
 
 
 def _look(block: Block) -> tuple[str, ...]:
-    return block.kind, block.text, block.result, block.status, block.speaker, str(block.first_of_reply)
+    look = (block.kind, block.text, block.result, block.status, block.speaker)
+    return *look, str(block.first_of_reply), str(block.tight)
 
 
 def _told(blocks: list[Block]) -> list[tuple[str, str]]:
