@@ -155,6 +155,8 @@ def _compact(call: CommandCall) -> int:
     row = stored_session(call.options.id, call.context, call.cwd)
     # Its context is no work in a folder: the session stays where it is.
     opening = _session_opening(row, call._replace(cwd=Path(row.cwd)) if _is_here(row) else call)
+    for warning in opening.context.loaded.warnings:
+        say(warning)
     from co_tui.headless.compact_command import compact
 
     return compact(opening, focus=call.options.focus, deep=call.options.deep, json=call.options.json)

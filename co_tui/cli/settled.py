@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from co_tui.cli.command_call import CliFunction, Options
     from co_tui.session.workplace.workplace import Workplace
 
-USING_THE_FOLDER = frozenset(("example", "run", "acp", "serve", "compact", "subconscious", "context", "lens", "lab"))
+USING_THE_FOLDER = frozenset(("example", "run", "acp", "serve", "subconscious", "context", "lens", "lab"))
 """Commands for which it matters what an untrusted folder does not get; the app asks itself."""
 
 
@@ -92,7 +92,10 @@ def _command(name: str | None) -> "CliFunction":
 
 def warnings_before_start(loaded: Loaded, paths: Paths, command: str | None) -> list[str]:
     """What to print before starting. What an untrusted folder asks for is left out where the app asks about it itself,
-    since the answer may make it untrue, and in commands that use none of it."""
+    since the answer may make it untrue, and in commands that use none of it; `compact` prints those of the session's
+    folder itself."""
+    if command == "compact":
+        return []
     request = loaded.withheld
     if request is None or (command in USING_THE_FOLDER if command else Trust(paths.trust_file).was_asked(request)):
         return list(loaded.warnings)

@@ -44,9 +44,13 @@ def test_a_session_stays_in_its_folder(
 ) -> None:
     session = talked(served_here, provider, turns=9)
     (row,) = served_here("sessions", "--json").objects
+    own, other = Path(row["cwd"], ".co-tui.toml"), tmp_path / ".co-tui.toml"
+    for file in (own, other):
+        file.write_text('mode = "auto"\n')
     monkeypatch.chdir(tmp_path)
     done = served_here("compact", session)
     assert done.code == 0 and "now works in" not in done.err
+    assert f"{own} wants to set mode" in done.err and str(other) not in done.err, "its folder's settings are used"
     (after,) = served_here("sessions", "--json").objects
     assert (after["cwd"], after["branch"]) == (row["cwd"], row["branch"]) and row["cwd"] != str(tmp_path)
 

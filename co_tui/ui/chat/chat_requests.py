@@ -3,7 +3,7 @@
 import time
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from textual import on
@@ -15,6 +15,7 @@ from textual.screen import Screen
 from co_tui.actions import SlashCommand
 from co_tui.inert import inert
 from co_tui.session.slash import typed_command
+from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.safe_screen import SafeScreen
 from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.prompt_area import PLACEHOLDER, SHORT_PLACEHOLDER, Prompt
@@ -252,8 +253,9 @@ class ChatRequests(SafeScreen, Screen[None]):
     def on_timeline_opened(self, event: "Timeline.Opened") -> None:
         self._host.open_entry(event.event)
 
-    async def on_timeline_show_in_chat(self, event: "Timeline.ShowInChat") -> None:
-        await self.show_message(event.event.seq or 0)
+    def on_timeline_show_in_chat(self, event: "Timeline.ShowInChat") -> None:
+        show = partial(self.show_message, event.event.seq or 0)
+        run_in_background(self, "Showing the message", show, group="jump")  # a screen that waits draws nothing
 
     def on_work_strip_opened(self, event: "WorkStrip.Opened") -> None:
         self._host.open_work(event.key)

@@ -243,20 +243,21 @@ class Feed:
     def _finish_stream(self, event: Event, fact: Message) -> None:
         """The whole reply is logged: keep the streamed blocks if they are equal."""
         self._transcript.draw_streamed()
-        streamed = [block for _, block in sorted(self._streaming.items()) if not block.unseen]
+        streamed = [block for _, block in sorted(self._streaming.items())]
+        shown = [block for block in streamed if not block.unseen]
         self._streaming.clear()
         whole = BlockBuilder()
         whole.add(event)
-        texts = [(block.kind, block.text.strip()) for block in streamed]
+        texts = [(block.kind, block.text.strip()) for block in shown]
         if texts and texts == [(block.kind, block.text.strip()) for block in whole.blocks]:
             for block in streamed:
                 block.seq, block.turn = event.seq or 0, fact.turn
-            streamed[-1].interrupted = fact.interrupted
-            for block in streamed:
+            shown[-1].interrupted = fact.interrupted
+            for block in shown:
                 if block.kind != "reply" or block.interrupted:  # text looks the same however it arrives
                     self._transcript.changed(block)
             return
-        for block in streamed:
+        for block in shown:
             self._forget(block)
         self._add_new(event)
 

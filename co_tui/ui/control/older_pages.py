@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from co_tui.events import Event, Message, SessionEnd
+from co_tui.events import Event, Message, PlanChanged, SessionEnd
 from co_tui.events.replaced import NOTHING_REPLACED, without_replaced
 from co_tui.events.stored_messages import prompt_of
 from co_tui.inert import one_line
@@ -11,11 +11,15 @@ from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from co_tui.store.port import Reading, Store
 
 PAGE_EVENTS = 60
 LARGEST_PAGE_EVENTS = 2_000
 """A turn with more is cut at one of its steps. Reading so many takes a fifth of a second."""
+FEW_EVENTS = 15
+"""So few at the beginning of a log are no page of their own."""
 PROGRAM_CHARS: Final = 40
 
 
@@ -28,6 +32,8 @@ class _Start(NamedTuple):
     counts_upto: int = NOTHING_REPLACED
     """Of what is before it, only this much was not read again by an import."""
     opens_turn: bool = False
+    shows_plan: bool = False
+    """Whether the plan of the turn it is within is shown after it, where it is newest."""
 
 
 class OlderPages:
@@ -63,7 +69,8 @@ class OlderPages:
             while first > max(1, seq):
                 page = page_before(reading, self._session_id, first)
                 first = _first_seq(page)
-                starts.append(_Start(first, opens_turn=bool(page) and _opens_turn(page[0])))
+                shows_plan = _shows_plan(page, (starts or self._starts)[-1])
+                starts.append(_Start(first, opens_turn=bool(page) and _opens_turn(page[0]), shows_plan=shows_plan))
                 events[:0] = page
         if not events:
             return []
@@ -76,9 +83,11 @@ class OlderPages:
         """The blocks of the page before the loaded ones. All that is before the end of an import was imported."""
         following = self._starts[-1]
         program, first = following.program, _first_seq(events)
-        opens_turn = bool(events) and _opens_turn(events[0])
+        opens_turn, shows_plan = bool(events) and _opens_turn(events[0]), _shows_plan(events, following)
         builder = BlockBuilder(self._way_to)
         events, counts_upto = without_replaced(events, following.counts_upto)
+        if following.shows_plan:
+            events = _without_last_plan(events)
         ends = ((n, event.fact.program) for n, event in enumerate(events) if isinstance(event.fact, SessionEnd))
         for upto, name in reversed([*ends]):
             if name:
@@ -90,7 +99,7 @@ class OlderPages:
         builder.add_all(events)
         if following.opens_turn:
             builder.end_turn()
-        self._starts.append(_Start(first, program, counts_upto, opens_turn))
+        self._starts.append(_Start(first, program, counts_upto, opens_turn, shows_plan))
         return builder
 
     def can_begin_at(self, seq: int) -> bool:
@@ -106,27 +115,58 @@ class OlderPages:
 
 def page_before(reading: "Reading", session_id: str, before: int | None = None) -> list[Event]:
     """Events back to the start of a turn or, in a long one, of a step: a call and its result stay on one page."""
-    events = batch = reading.last_events(session_id, PAGE_EVENTS, before)
-    while batch and (events[0].seq or 1) > 1:
-        begins = _opens_step if len(events) >= LARGEST_PAGE_EVENTS else _opens_turn
-        start = next((at for at in range(len(batch)) if begins(events[at])), None)
-        if start is not None:
-            return events[start:]
-        batch = reading.last_events(session_id, PAGE_EVENTS // 4, events[0].seq)
-        events = [*batch, *events]
-    return events
+    newest = reading.last_events(session_id, PAGE_EVENTS, before)
+    for at, event in enumerate(newest):
+        if event.seq == 1 or _opens_turn(event):
+            return newest[at:]
+    earlier: list[Event] = []
+    for event in _backwards(reading, session_id, newest[0].seq if newest else 1):
+        earlier.append(event)
+        is_long = len(earlier) + len(newest) >= LARGEST_PAGE_EVENTS
+        if (_opens_step(event) if is_long else _opens_turn(event)) and (event.seq or 1) > FEW_EVENTS:
+            break
+    return [*reversed(earlier), *newest]
+
+
+def _backwards(reading: "Reading", session_id: str, before: int | None) -> "Iterator[Event]":
+    """All events below a seq, newest first; each time more are read at once."""
+    count = FEW_EVENTS
+    while batch := reading.last_events(session_id, count, before):
+        yield from reversed(batch)
+        before, count = batch[0].seq, 2 * count
 
 
 def _first_seq(page: list[Event]) -> int:
     return page[0].seq or 1 if page else 1
 
 
-def _opens_turn(event: Event) -> bool:
-    """Whether an event is a prompt of the user, not one of a delegation or next to the results of calls."""
+def _shows_plan(page: list[Event], following: _Start) -> bool:
+    """Whether the turn that a page begins within has a plan, in the page or after it."""
+    for event in page:
+        if _is_prompt(event):
+            return False
+        if isinstance(event.fact, PlanChanged):
+            return True
+    return following.shows_plan
+
+
+def _without_last_plan(events: list[Event]) -> list[Event]:
+    """The events without the plan of the turn that they end within."""
+    last = next((at for at in reversed(range(len(events))) if _is_prompt(events[at])), 0)
+    return [*events[:last], *(event for event in events[last:] if not isinstance(event.fact, PlanChanged))]
+
+
+def _is_prompt(event: Event) -> bool:
+    """Whether an event is a prompt of the user, not one of a delegation."""
     fact = event.fact
-    if not isinstance(fact, Message) or fact.agent or prompt_of(fact.message) is None:
-        return False
-    return all(part.get("part_kind") != "tool-return" for part in fact.message.get("parts", ()))
+    return isinstance(fact, Message) and not fact.agent and prompt_of(fact.message) is not None
+
+
+def _opens_turn(event: Event) -> bool:
+    """Whether an event is a prompt that is not next to the results of calls."""
+    fact = event.fact
+    parts = fact.message.get("parts", ()) if isinstance(fact, Message) else ()
+    return _is_prompt(event) and all(part.get("part_kind") != "tool-return" for part in parts)
 
 
 def _opens_step(event: Event) -> bool:

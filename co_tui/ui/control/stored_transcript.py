@@ -10,6 +10,7 @@ from co_tui.events import Event
 from co_tui.session.state.derive import apply, replay
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import StoreError
+from co_tui.ui.background import in_thread
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.older_pages import OlderPages, page_before
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
@@ -118,6 +119,8 @@ class OlderMessages:
         self.stored: StoredTranscript | None = None
         self._pages: OlderPages | None = None
         """None while all of the session is loaded."""
+        self._opened = 0
+        """How many sessions were opened."""
         self._reading = asyncio.Lock()
         """Held while older events are read in a thread: each page is loaded once."""
         self._trouble = ""
@@ -126,6 +129,7 @@ class OlderMessages:
     def open(self, store: "Store", session_id: str) -> tuple[SessionState, str]:
         """Read the end of a session; returns its state, and why it cannot be read. An empty id closes it."""
         self.stored = self._pages = None
+        self._opened += 1
         if not session_id:
             return SessionState(), ""
         try:
@@ -150,16 +154,19 @@ class OlderMessages:
     async def load_back_to(self, seq: int) -> bool:
         """Load everything from an event on, in a thread; a load under way finishes first. False if it cannot be
         read, or another session is shown by then."""
+        opened = self._opened
         async with self._reading:
+            if opened != self._opened:
+                return False
             if (pages := self._pages) is None:
                 return True
             try:
-                self._show(pages, await asyncio.to_thread(pages.back_to, seq))
+                self._show(pages, await in_thread(pages.back_to, seq))
             except StoreError as error:
                 self._trouble = ""
                 self._cannot_load(error)
                 return False
-            return pages is self._pages
+            return opened == self._opened
 
     def unload(self, store: "Store", session_id: str) -> None:
         """Unload what is far above the view of a session in this store, unless it is being read."""

@@ -11,10 +11,14 @@ from co_tui.inert import inert, one_line
 from co_tui.session.state.removals import Removal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from co_tui.ui.images.block_image import BlockImage
 
 ATTACHED, MADE = "attached", "made"
 """Stand-ins for a tool name: a file attached to a prompt, an image made by the model."""
+RAN, NOTED = "you ran", "note"
+"""More of them: a command the user ran, a note for the model."""
 
 UNKNOWN_SPEAKER = "co-tui"
 MAX_DRAWN = 8
@@ -108,6 +112,23 @@ class Block:
     def is_step(self) -> bool:
         """Whether it is a working step, folded to one line by default."""
         return self.kind in ("thinking", "tool", "plan")
+
+    @property
+    def is_of_reply(self) -> bool:
+        """Whether the model wrote it."""
+        if self.kind == "tool":
+            return self.tool_name not in (ATTACHED, RAN, NOTED)
+        return self.kind in ("reply", "thinking", "plan")
+
+    def put_below(self, blocks: "Sequence[Block]") -> int:
+        """Draw it, which was the first of all, as it looks below these; returns by how many rows its head grew."""
+        before = next((block for block in reversed(blocks) if block.kind != "boundary"), None)
+        if before is None or self.kind == "boundary":
+            return 0
+        rows = self.first_of_reply - self.tight
+        self.first_of_reply = self.first_of_reply and not before.is_of_reply
+        self.tight = self.is_step and before.is_step and not self.first_of_reply
+        return self.first_of_reply - self.tight - rows
 
     @property
     def is_long_prompt(self) -> bool:

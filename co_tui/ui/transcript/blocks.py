@@ -45,7 +45,7 @@ from co_tui.events.wording import clock
 from co_tui.inert import inert, one_line
 from co_tui.late_pattern import late_pattern
 from co_tui.ui.keys.command_table import ShortcutFor, shortcut_for
-from co_tui.ui.transcript.block import ATTACHED, MADE, Block, Kind
+from co_tui.ui.transcript.block import ATTACHED, MADE, NOTED, RAN, Block, Kind
 
 if TYPE_CHECKING:
     from co_tui.ui.images.block_image import BlockImage
@@ -118,8 +118,8 @@ class BlockBuilder:
             case Message():
                 before = len(self.blocks)
                 self._message(fact.message, clock(event.timestamp), fact.interrupted, event.seq or 0)
-                for block in self.blocks[before:]:
-                    block.turn = fact.turn
+                for block in (*self.blocks[before:], *self._open_calls.values()):  # some calls are shown later
+                    block.turn = block.turn or fact.turn
             case SessionError() if fact.retry_in_s is None:
                 self.note(self._error_text(fact), "note" if fact.is_warning else "error", event.seq or 0)
             case SessionInterrupted():
@@ -268,7 +268,7 @@ class BlockBuilder:
         ended = f"exit {exited[1]} · {exited[2]}" if exited else wording
         long = output.count("\n") > LINES_LEFT_OPEN
         return self._append(
-            Block("tool", inert(command), folded=long, tool_name="you ran", result=inert(output), status=ended, seq=seq)
+            Block("tool", inert(command), folded=long, tool_name=RAN, result=inert(output), status=ended, seq=seq)
         )
 
     def model_note(self, source: str, text: str, seq: int = 0) -> Block:
@@ -276,7 +276,7 @@ class BlockBuilder:
         self._speaking = False
         first = one_line(text.strip().partition("\n")[0], NOTE_CHARS)
         return self._append(
-            Block("tool", inert(source), folded=True, tool_name="note", result=inert(text), status=first, seq=seq)
+            Block("tool", inert(source), folded=True, tool_name=NOTED, result=inert(text), status=first, seq=seq)
         )
 
     def end_reply(self) -> None:

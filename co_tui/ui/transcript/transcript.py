@@ -234,14 +234,15 @@ class Transcript(TranscriptView, ScrollView, can_focus=True):
             self.mark(index)
 
     def go_to_turn(self, step: int) -> bool:
-        """Go to the previous or next prompt from the top line; False where there is none."""
+        """Go to the previous or next prompt from the top line; where there is none, to an end, and return False."""
         start = self._layout.walk(self._top, 2)
         positions = range(start.block - 1, -1, -1) if step < 0 else range(start.block + 1, len(self.blocks))
         found = next((n for n in positions if self.blocks[n].kind == "user"), None)
         if found is None:
             if step > 0:
                 self.follow_end()
-            self._request_older()
+            elif self.blocks:
+                self.show_block(0)  # and more are loaded above
             return False
         self.show_block(found)
         if self.has_focus:

@@ -98,16 +98,17 @@ class TranscriptView(ScrollViewInternals):
         """Replace all blocks and scroll to the end."""
         self._layout.show(blocks)
         self._pending.clear()
+        self._rows_short = 0
         self._follow(True)
         self._settle()
 
     def prepend(self, blocks: Sequence[Block]) -> None:
         """Add older blocks above without moving the view."""
         block, line = self._top
-        if blocks and self.blocks and (first := self.blocks[0]).kind == "user" and first.tight:
-            first.tight = False  # it was the first of all
-            self._layout.refresh(first)
-            line += block == 0
+        if blocks and self.blocks:
+            more = self.blocks[0].put_below(blocks)
+            self._layout.refresh(self.blocks[0])
+            line = max(0, line + more) if block == 0 else line
         self._layout.insert(0, blocks)
         self._top = LinePosition(block + len(blocks), line)
         self._settle()
@@ -115,6 +116,7 @@ class TranscriptView(ScrollViewInternals):
     def remove_first(self, count: int) -> None:
         """Remove the first blocks without moving the view, which is below them."""
         self._layout.remove_first(count)
+        self._rows_short = 0
         self._top = LinePosition(max(0, self._top.block - count), self._top.line)
         self._settle()
 

@@ -6,7 +6,7 @@ import pytest
 
 from co_tui.events.tool_wording import FAILED_LINES, failed_part
 from tests.support.provider import Provider, Reply
-from tests.support.screen import launch_for, running, screen_text, until
+from tests.support.screen import ask, launch_for, running, screen_text, until
 from tests.ui.chat.test_working import asked, call
 
 LINES = "\n".join(map(str, range(30)))
@@ -37,6 +37,16 @@ async def test_a_failed_command_shows_its_last_lines_and_a_failed_edit_its_reaso
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         stored = [line[:60].strip("│ ") for line in screen_text(app).splitlines()]
         assert live[at : at + 5] == stored[stored.index(live[at]) :][:5]
+
+
+@pytest.mark.parametrize("text", ["I plan.", ""])
+async def test_a_plan_that_failed_has_its_event_and_its_turn(home: Path, provider: Provider, text: str) -> None:
+    provider.script = [Reply(text=text, tool=("write_plan", "{}")), Reply(text="It failed.")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "go")
+        (call,) = (block for block in app.chat.transcript.blocks if block.kind == "tool")
+        reply = next(entry for entry in app.controller.state.transcript if entry.seq == call.seq)
+        assert (reply.turn, call.turn) == (1, 1)
 
 
 @pytest.mark.parametrize(

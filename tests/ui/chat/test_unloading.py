@@ -1,6 +1,8 @@
 """What is far above the view of a long session is unloaded, and comes back as it was when the reader wants it."""
 
+import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -14,6 +16,7 @@ from textual.selection import Selection
 from co_tui.events import (
     DelegationEnd,
     DelegationStart,
+    Event,
     Fact,
     Message,
     PlanChanged,
@@ -27,8 +30,9 @@ from co_tui.store.sqlite.in_memory import InMemoryStore
 from co_tui.store.store_errors import StoreError
 from co_tui.ui.app import CoTui
 from co_tui.ui.control import older_pages
-from co_tui.ui.control.older_pages import OlderPages
+from co_tui.ui.control.older_pages import OlderPages, page_before
 from co_tui.ui.keys.command_table import shortcut_for
+from co_tui.ui.timeline.timeline_widget import Timeline
 from co_tui.ui.transcript import transcript as transcripts
 from co_tui.ui.transcript.block import Block
 from co_tui.ui.transcript.blocks import BlockBuilder
@@ -226,10 +230,24 @@ async def test_a_reader_at_the_very_top_gets_more_by_scrolling_on(
 
 
 async def test_a_last_page_that_does_not_fill_the_view_is_followed_by_more(home: Path, provider: Provider) -> None:
-    step = Message(turn=41, agent="helper-1", message=said(0)[1].message)
-    async with running(_stored(home, provider, said(40)[0], *[step] * 200, said(40)[1], turns=40)) as (app, pilot):
+    step = Message(turn=91, agent="helper-1", message=said(0)[1].message)
+    async with running(_stored(home, provider, said(90)[0], *[step] * 200, said(90)[1], turns=90)) as (app, pilot):
         await until(pilot, lambda: app.controller.idle)
-        assert app.chat.transcript.max_scroll_y > 0
+        transcript = app.chat.transcript
+        assert transcript.max_scroll_y > 0
+        last = transcript.blocks[-2:]
+        for _ in range(2):  # a session is opened, and again later
+            transcript.show(last)
+            await pilot.pause()
+            assert transcript.max_scroll_y > 0
+
+
+async def test_what_is_kept_fills_a_tall_view_each_time(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider), size=(120, 60)) as (app, pilot):
+        await _talk(app, pilot, range(10))
+        for _ in range(2):
+            await _release(app, pilot)
+            assert app.chat.transcript.max_scroll_y > 0
 
 
 async def test_while_the_store_is_away_searches_and_jumps_say_so_each_time(
@@ -269,8 +287,36 @@ async def test_a_jump_clears_the_selection_and_ends_with_its_session(
 
         assert await older.load_back_to(100)
         assert app.screen.get_selected_text() is None, "its lines are others now"
+        async with older._reading:  # as a search that still reads
+            jump = asyncio.create_task(older.load_back_to(50))
+            await asyncio.sleep(0)
+            older.open(app.controller.launch.store, "long")
+        assert not await jump
         monkeypatch.setattr(OlderPages, "back_to", back_after_a_switch)
         assert not await older.load_back_to(20)
+
+
+async def test_the_chat_draws_while_a_jump_from_the_timeline_reads(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back_to, go_on = OlderPages.back_to, threading.Event()
+
+    def back_later(pages: OlderPages, seq: int) -> list[Block]:
+        go_on.wait(60)
+        return back_to(pages, seq)
+
+    async with running(_stored(home, provider)) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        monkeypatch.setattr(OlderPages, "back_to", back_later)
+        drawn, asked = asyncio.Event(), Event(session_id="long", seq=20, timestamp="", fact=said(9)[0])
+        app.chat.post_message(Timeline.ShowInChat(asked))
+        app.chat.call_after_refresh(drawn.set)
+        try:
+            await asyncio.wait_for(drawn.wait(), 20)
+        finally:
+            go_on.set()
+        await until(pilot, lambda: app.chat.transcript.marked_block)
+        assert app.chat.transcript.marked_block.text == "prompt-9x"
 
 
 async def test_a_resumed_session_unloads_its_pages_and_what_was_said_since(home: Path, provider: Provider) -> None:
@@ -410,10 +456,46 @@ def test_no_page_begins_within_a_turn(turns: list[list[Fact]]) -> None:
 def test_a_page_of_a_very_long_turn_begins_at_a_step(monkeypatch: pytest.MonkeyPatch, more: int) -> None:
     monkeypatch.setattr(older_pages, "LARGEST_PAGE_EVENTS", 70)
     steps = [each for n in range(100) for each in (*_step(1, f"c{n}"), *[PlanChanged(steps=[])] * (n % 3))]
-    plans = [PlanChanged(steps=[])] * more
+    plans = [PlanChanged(steps=[{"text": "Answer.", "state": "done"}])] * more
     facts = [SessionStart(model="m"), said(0)[0], *steps, *_delegation(54), *plans, said(0)[1], *said(1)]
-    tools, tools_read = ([each[:-1] for each in shown if each[0] == "tool"] for shown in _pages_of(facts))
+    read, whole = _pages_of(facts)
+    tools, tools_read = ([each for each in shown if each[0] == "tool"] for shown in (whole, read))
     assert tools_read == tools and len(tools) == 101
+    plan, plan_read = ([each for each in shown if each[0] == "plan"] for shown in (whole, read))
+    assert plan_read == plan and len(plan) == 1, "once, as it is now"
+
+
+async def test_the_previous_prompt_is_loaded_when_the_chat_begins_within_its_turn(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(older_pages, "LARGEST_PAGE_EVENTS", 100)
+    steps = (each for n in range(150) for each in _step(6, f"c{n}"))
+    async with running(_stored(home, provider, said(5)[0], *steps, said(5)[1], turns=5)) as (app, pilot):
+        await until(pilot, lambda: app.controller.idle)
+        assert _prompts(app) == []
+        for _ in range(4):
+            app.chat.action_turn(-1)
+            await pilot.pause()
+        assert "prompt-5x" in _prompts(app) and not app.chat.transcript.following
+        first, *others = (block for block in app.chat.transcript.blocks if block.turn == 6 and block.kind == "tool")
+        assert first.first_of_reply and all(each.tight and not each.first_of_reply for each in others)
+
+
+def test_a_page_within_a_long_delegation_is_read_in_few_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    store = InMemoryStore()
+    facts = [SessionStart(model="m"), *(fact for n in range(20) for fact in said(n)), *_delegation(3_000)]
+    store.writing().append("s", facts).result()
+    with store.reading() as reading:
+        last_events, counts = reading.last_events, list[int]()
+
+        def counted(session_id: str, count: int, before: int | None = None) -> list[Event]:
+            counts.append(count)
+            return last_events(session_id, count, before)
+
+        monkeypatch.setattr(reading, "last_events", counted)
+        page = page_before(reading, "s")
+    assert [event.fact for event in page] == _delegation(3_000), "it begins at the step that delegates"
+    assert len(counts) < 12
 
 
 def _pages_of(facts: list[Fact]) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
@@ -427,13 +509,17 @@ def _pages_of(facts: list[Fact]) -> tuple[list[tuple[str, ...]], list[tuple[str,
     pages.unload(prompt)
     read: list[Block] = []
     while not pages.are_all_read:
-        read[:0] = pages.older()
+        older = pages.older()
+        if read and older:
+            read[0].put_below(older)
+        read[:0] = older
     before = (block for block in whole if block.seq < prompt)
     return [_look(block) for block in read], [_look(block) for block in before]
 
 
 def _look(block: Block) -> tuple[str, ...]:
-    return block.kind, block.text, block.result, block.status, block.speaker, str(block.first_of_reply)
+    look = (block.kind, block.text, block.result, block.status, block.speaker)
+    return *look, str(block.first_of_reply), str(block.tight)
 
 
 def _told(blocks: list[Block]) -> list[tuple[str, str]]:
