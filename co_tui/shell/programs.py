@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 MOST_CHARS: Final = 40_000
 """Longer commands are read up to here."""
 MOST_SIGNS: Final = 1_000
-"""And up to so many signs such as `|` outside quotes and here-documents: the time to parse them grows by their square."""
+"""And up to so many signs such as `|` outside quotes and here-documents: the time grows by their square."""
 _TOKEN: Final = re.compile(
-    r"\\.|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|(?<!\S)#[^\n]*+|(?<!<)<<-?[ \t]*(['\"]?)(?P<end>\w++)\1|(?P<line>\n)|(?P<sign>[|&;<>(){}])",
+    r"\\.|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|(?<!\S)#[^\n]*+"
+    r"|(?<!<)<<-?[ \t]*(['\"]?)(?P<end>\w++)\1|(?P<line>\n)|(?P<sign>[|&;<>(){}])",
     re.DOTALL,
 )
 _PROGRAMS: Final = frozenset(("command", "declaration_command", "unset_command", "test_command"))

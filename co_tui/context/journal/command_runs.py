@@ -68,7 +68,7 @@ class Run(NamedTuple):
 
 def program_of(simple: Simple) -> str:
     """The program that a simple command is about: of `python -m pytest`, the module; of Git, the verb."""
-    return _program_and_rest(simple)[0]
+    return program_and_rest(simple)[0]
 
 
 def main_of(line: Sequence[Simple]) -> Simple | None:
@@ -91,7 +91,7 @@ def runs_of(line: Sequence[Simple]) -> list[Run]:
 
 
 def run_of(simple: Simple) -> Run:
-    program, rest = _program_and_rest(simple)
+    program, rest = program_and_rest(simple)
     words = Simple((program, *rest))
     narrowed = next((f"{a} {b}" for a, b in pairwise(rest) if a in _NARROWS), "")
     targets = [word[:_TARGET_CHARS] for word in arguments(words, *_NARROWS, "-n", "-p", "-A", "-B", "-C")]
@@ -102,14 +102,15 @@ def run_of(simple: Simple) -> Run:
     return Run(program, tuple(targets[:MOST_TARGETS]), narrowed, simple.folder.rstrip("/"))
 
 
-def _program_and_rest(simple: Simple) -> tuple[str, list[str]]:
+def program_and_rest(simple: Simple) -> tuple[str, list[str]]:
+    """The program that a simple command is about, and the words after it."""
     program, rest = simple.program, list(simple.words[1:])
     if PYTHON.fullmatch(program):
         return _of_python(rest)
     if program in _NPX and (names := [word for word in rest if not word.startswith("-")]):
         return names[0], rest[rest.index(names[0]) + 1 :]
     if program == "xargs" and (inner := _after_options(rest)):
-        return _program_and_rest(Simple(tuple(inner)))
+        return program_and_rest(Simple(tuple(inner)))
     if program == "git":
         while len(rest) > 1 and rest[0].startswith("-"):
             rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]

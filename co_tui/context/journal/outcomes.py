@@ -34,9 +34,10 @@ _CODE_LAST: Final = late_pattern(
     r"|[Ee]xit [Cc]ode:? (-?\d{1,9}))\s*$",
     re.MULTILINE,
 )
-_TIMED_OUT: Final = late_pattern(r"^\W*(?:the )?command (?:has )?timed out\b", re.MULTILINE | re.IGNORECASE)
+_TIMED_OUT: Final = late_pattern(r"^[^\w\n]*(?:the )?command (?:has )?timed out\b", re.MULTILINE | re.IGNORECASE)
 _STOPPED: Final = late_pattern(
-    r"^\W*(?:(?:Command|Operation|Request) (?:was )?(?:aborted|interrupted|cancell?ed)|Request interrupted by user)\b",
+    r"^[^\w\n]*(?:(?:Command|Operation|Request) (?:was )?(?:aborted|interrupted|cancell?ed)"
+    r"|Request interrupted by user)\b",
     re.MULTILINE | re.IGNORECASE,
 )
 _REFUSED: Final = late_pattern(r"\s*(?:<tool_use_error>|Your (?:proposed )?edit (?:has introduced|was not applied))")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+from co_tui.context.journal.command_runs import is_same_path, program_and_rest
 from co_tui.context.journal.net_changes import MOST_LINES, patch_changes
 from co_tui.context.memory.unwrap import edited_lines
 from co_tui.late_pattern import late_pattern
@@ -39,7 +40,10 @@ _ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "\n": ""}
 _NOT_APPLIED: Final = frozenset(("--check", "--stat", "--numstat", "--summary", "--dry-run"))
 _REVERSED: Final = frozenset(("-R", "--reverse"))
-_GIT_FILES: Final = frozenset(("checkout", "restore", "rm", "mv"))
+_NO_RESTORE: Final = frozenset(("--staged", "-b", "-B", "--orphan"))
+_SWITCHED: Final = re.compile(
+    r"^(?:Switched to|Already on|Note: (?:switching to|checking out)|HEAD is now at) ", re.MULTILINE
+)
 
 
 class Script(NamedTuple):
@@ -163,19 +167,18 @@ def _removed(simple: Simple) -> Iterator[Change]:
 
 
 def _git(simple: Simple) -> Iterator[Change]:
-    words = list(simple.words)
-    rest = words[words.index("-C") + 2 :] if "-C" in words[:-2] else words[1:]
-    verb = rest[0] if rest else ""
-    inner = Simple(tuple(rest) or ("",))
+    program, words = program_and_rest(simple)
+    verb = program.removeprefix("git ")
+    inner = Simple((verb, *words))
     if verb == "mv":
         yield from _moved(inner)
     elif verb == "rm":
         yield from _removed(inner)
     elif verb in ("apply", "am") and _NOT_APPLIED.isdisjoint(words):
         yield from map(Change, patched_files(simple.document))
-    elif verb == "restore" or (verb == "checkout" and "--" in rest):
-        named = rest[rest.index("--") + 1 :] if "--" in rest else arguments(inner, "-s", "--source")
-        if "--staged" not in rest or "--worktree" in rest:
+    elif verb == "restore" or (verb == "checkout" and "--" in words):
+        named = words[words.index("--") + 1 :] if "--" in words else arguments(inner, "-s", "--source")
+        if "--staged" not in words or "--worktree" in words:
             yield from (Change(path, is_restored=True) for path in named)
 
 
@@ -220,25 +223,37 @@ def _applies(simple: Simple) -> bool:
     return not any(word in _NOT_APPLIED or word in _REVERSED for word in simple.words)
 
 
-def restored_by(line: Iterable[Simple], changed: Iterable[str]) -> list[str]:
+def restored_by(line: Iterable[Simple], changed: Iterable[str], printed: str = "") -> list[str]:
     """Which of the changed files `git` brings back as they were committed, by a name, a folder, or as a whole."""
     paths = list(changed)
     found: list[str] = []
     for simple in line:
-        words = [word for word in simple.words[1:] if word != "--"] if simple.program == "git" else []
-        verb, rest = (words[0], words[1:]) if words else ("", [])
-        if (verb == "reset" and "--hard" in rest) or (verb == "stash" and not rest):
+        program, rest = program_and_rest(simple)
+        if program == "git reset" and "--hard" in rest:
             found += paths
-        elif verb in ("checkout", "restore") and "--staged" not in rest and "-b" not in rest:
-            named = [word for word in rest if not word.startswith("-")]
-            found += [path for path in paths if any(_is_below(path, name) for name in named)]
+        elif program in ("git checkout", "git restore") and _NO_RESTORE.isdisjoint(rest):
+            are_files = "--" in rest or program == "git restore"
+            if are_files or not _SWITCHED.search(printed):
+                named = [word for word in rest if not word.startswith("-")]
+                found += [path for path in paths if any(_is_named(path, name, are_files) for name in named)]
     return found
 
 
-def _is_below(path: str, name: str) -> bool:
-    """Whether a file has this name or is in this folder."""
-    path, name = path.removeprefix("./"), name.removeprefix("./").rstrip("/")
-    return name in (".", "", path) or path.startswith(f"{name}/") or path.endswith(f"/{name}") or f"/{name}/" in path
+def stashed_by(line: Iterable[Simple], printed: str) -> int:
+    """How many more times a command sets changes aside than it brings such back."""
+    verbs = [(rest or ["push"])[0] for program, rest in map(program_and_rest, line) if program == "git stash"]
+    back = sum(verb in ("pop", "apply") for verb in verbs)
+    aside = sum(verb in ("push", "save") or verb.startswith("-") for verb in verbs)
+    return 0 if "No local changes to save" in printed else aside - back
+
+
+def _is_named(path: str, name: str, are_files: bool) -> bool:
+    """Whether a file has this name, or is in the folder of this name, which may else be that of a branch."""
+    name = name.removeprefix("./").rstrip("/")
+    if name in (".", "") or is_same_path(path, name):
+        return True
+    is_below = path.removeprefix("./").startswith(f"{name}/") or (path.startswith("/") and f"/{name}/" in path)
+    return are_files and is_below
 
 
 def _written_by(code: str) -> Iterator[str]:

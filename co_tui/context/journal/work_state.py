@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from functools import partial
 from itertools import islice
 from posixpath import join, normpath
@@ -134,6 +135,8 @@ class WorkState:
         self._changed_at = 0
         """How many calls had ended when a file was changed that was there before."""
         self._net = NetChanges()
+        self._aside: list[tuple[dict[str, _Changed], NetChanges]] = []
+        """What was set aside by `git stash`."""
 
     def add(self, begun: Begun, ending: Ending, changes: Sequence[Change], at: int) -> None:
         """A call ended; `at` is the number of its message."""
@@ -171,7 +174,7 @@ class WorkState:
             self._home = self._home or (found[1] if found[1] in self._went_to else "")
             self._went_to.add(found[1])
 
-    def as_restored(self, changes: Iterable[Change], line: Sequence[Simple]) -> tuple[Change, ...]:
+    def as_restored(self, changes: Iterable[Change], line: Sequence[Simple], printed: str) -> tuple[Change, ...]:
         """The changes of a call; a file that becomes the copy that was made of it before its edits is restored, and so
         are those that `git` brings back."""
         found = [
@@ -182,7 +185,7 @@ class WorkState:
         ]
         named = {change.path for change in found}
         known = [path for path, of in self._changed.items() if not of.is_new and not of.is_restored]
-        found += [Change(path, is_restored=True) for path in restored_by(line, known) if path not in named]
+        found += [Change(path, is_restored=True) for path in restored_by(line, known, printed) if path not in named]
         if any(simple.program == "git" and "commit" in simple.words[1:3] for simple in line):
             self._committed.update(known)
         return tuple(
@@ -191,6 +194,18 @@ class WorkState:
             else change
             for change in found
         )
+
+    def set_aside(self) -> tuple[Change, ...]:
+        """Keep the changes for when they are brought back; the files that are as before until then."""
+        self._aside.append((dict(self._changed), deepcopy(self._net)))
+        known = [path for path, of in self._changed.items() if not of.is_new and not of.is_restored]
+        return tuple(Change(path, is_restored=True) for path in known if path not in self._committed)
+
+    def bring_back(self) -> None:
+        """The changes that were set aside last are made again."""
+        if self._aside:
+            changed, self._net = self._aside.pop()
+            self._changed |= changed
 
     def show_changes(self, at: int, patch: Mapping[str, Sequence[str]]) -> None:
         """A patch showed what was changed so far."""

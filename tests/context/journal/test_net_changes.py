@@ -1,6 +1,5 @@
 """What the edits of a file come to, as the state says it."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
@@ -11,6 +10,7 @@ from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.unwrap import edited_lines
 from co_tui.events.stored_messages import NOT_A_HEADING
 from tests.context.journal.test_work_record import ALL, call, record, result
+from tests.support.cases import each_case
 from tests.support.long_run import drawn
 
 
@@ -226,6 +226,33 @@ def test_what_git_brings_back_is_no_longer_stated() -> None:
         assert "Changed in shop.py" in record(*edit("a", "b"), call("bash", command=command), result("")).state_text(
             400, ALL
         ), command
+
+
+def test_what_a_stash_sets_aside_comes_back() -> None:
+    for commands in ("git stash|git stash pop", "git stash push -m x|git stash apply", "git stash; git stash pop"):
+        calls = [each for command in commands.split("|") for each in (call("bash", command=command), result(""))]
+        work = record(*edit("a", "b"), *calls)
+        assert changed(*edit("a", "b"), *calls) == "shop.py:\n    -a\n    +b", commands
+        assert work.calls_of(0)[0].outcome == "", commands
+    aside = record(*edit("a", "b"), call("bash", command="git stash -u"), result("Saved working directory"))
+    assert aside.calls_of(0)[0].outcome == "set aside later" and "as before" in aside.state_text(400, ALL)
+    nothing = call("bash", command="git stash"), result("No local changes to save")
+    assert changed(*edit("a", "b"), *nothing) == "shop.py:\n    -a\n    +b"
+
+
+@each_case(
+    ("path", "command", "printed"),
+    [
+        ("src/main/a.py", "git checkout main", "Switched to branch 'main'"),
+        ("docs/a.py", "git checkout docs", ""),
+        ("dev/a.py", "git checkout -B dev", ""),
+        ("main", "git checkout main", "Already on 'main'"),
+        ("tests/src/a.py", "git checkout -- src", ""),
+    ],
+)
+def test_a_branch_that_is_named_like_a_folder_restores_nothing(path: str, command: str, printed: str) -> None:
+    state = record(*edit("a", "b", path), call("bash", command=command), result(printed)).state_text(400, ALL)
+    assert "+b" in state and f"{path} (" not in state
 
 
 def test_patches_that_are_reversed_or_only_checked_and_those_of_other_versions_change_nothing() -> None:
