@@ -10,6 +10,7 @@ from pydantic_core import to_json
 
 from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of, program_of, run_of, runs_of
 from co_tui.context.journal.net_changes import patch_changes
+from co_tui.context.journal.outcomes import DONE
 from co_tui.context.journal.outline import written_outline
 from co_tui.context.journal.shell_files import Change, Script, changes_of, edits_of, patched_files, reads_of, scripts_in
 from co_tui.context.memory.unwrap import changes_in, edit_in
@@ -305,7 +306,7 @@ def done_by(begun: Begun, outcome: str, result: str) -> tuple[Simple, ...]:
         return tuple(
             each for each in line[:-1] if not re.search(rf"^{re.escape(each.program)}: ", result, re.MULTILINE)
         )
-    return () if outcome and outcome != "printed an error" else line
+    return line if outcome in DONE else ()
 
 
 def _by_output(begun: Begun, result: str) -> tuple[Change, ...]:

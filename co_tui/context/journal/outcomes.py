@@ -12,6 +12,10 @@ from co_tui.late_pattern import late_pattern
 from co_tui.shell.programs import Simple
 
 PRINTED_AN_ERROR: Final = "printed an error"
+REPORTED_AN_ERROR: Final = "exit 0, reported an error"
+"""Of a program that went on after it: the call did not fail, nor did it show that all is well."""
+DONE: Final = ("", PRINTED_AN_ERROR, REPORTED_AN_ERROR)
+"""The outcomes of calls that did what they were to do, as far as can be seen."""
 _ENDS_CHARS: Final = 1_500
 _INTERPRETERS: Final = frozenset(
     ("python", "python -c", "node", "node -e", "ruby", "perl", "php", "bun", "deno", "tsx")
@@ -80,8 +84,8 @@ def end_of_command(line: Sequence[Simple], result: str) -> Ending:
         return _failed(f"{FAILED} (exit {code})", result)
     if code is None and _REFUSED.match(result):
         return end_of_tool(result, reads=False)
-    if _printed_error(line, result) and not (code == 0 and _only_tells(line, result)):
-        return _failed(PRINTED_AN_ERROR, result)
+    if _printed_error(line, result):
+        return _failed(REPORTED_AN_ERROR if code == 0 and _only_tells(line, result) else PRINTED_AN_ERROR, result)
     return Ending()
 
 
@@ -138,7 +142,7 @@ def _is_answer(line: Sequence[Simple], code: int, result: str) -> bool:
 
 
 def _only_tells(line: Sequence[Simple], result: str) -> bool:
-    """Whether a program that went well by its own exit code tells of errors that it met."""
+    """Whether a program that went well by its own exit code reports errors that it met."""
     is_own = bool(line) and not line[-1].is_filter and program_of(line[-1]) in _INTERPRETERS
     return is_own and not _STILL_FAILS.search(result)
 

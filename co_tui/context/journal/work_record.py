@@ -24,7 +24,7 @@ from co_tui.context.journal.command_runs import is_same_path
 from co_tui.context.journal.conclusions import announcement, concluded, only_says_it_works, retracts
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.net_changes import GAP, patch_changes
-from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
+from co_tui.context.journal.outcomes import DONE, PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
 from co_tui.context.journal.shell_files import Change, Script, base_name, script_run_by, stashed_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import LeftOut, WorkState
@@ -320,7 +320,7 @@ class WorkRecord:
         """The user undid the edits of the newest reply with any; or a tool the newest edit of a file."""
         for at in range(len(self.steps) - 1, -1, -1):
             step = self.steps[at]
-            edits = [call for call in step.calls if call.changed and not call.outcome]
+            edits = [call for call in step.calls if call.changed and call.outcome in DONE]
             if path:
                 edits = [call for call in edits if path in call.changed][-1:]
             if edits:
@@ -344,7 +344,9 @@ class WorkRecord:
         """A command brought files back as they were before the edits."""
         for at, step in enumerate(self.steps):
             edits = [
-                call for call in step.calls if call.changed and not call.outcome and set(paths).issuperset(call.changed)
+                call
+                for call in step.calls
+                if call.changed and call.outcome in DONE and set(paths).issuperset(call.changed)
             ]
             self._end_edits(at, edits, outcome)
 

@@ -1,5 +1,6 @@
 """What the edits of a file come to, as the state says it."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart

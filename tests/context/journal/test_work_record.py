@@ -17,10 +17,12 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.conclusions import announcement, concluded
+from co_tui.context.journal.outcomes import REPORTED_AN_ERROR
 from co_tui.context.journal.shell_files import MOST_WRITTEN, Script, scripts_in
 from co_tui.context.journal.text_calls import calls_in_text
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.events.stored_messages import RESTORED
+from tests.support.cases import each_case
 from tests.support.long_run import drawn
 
 ALL = range(1_000)
@@ -220,6 +222,31 @@ def test_a_program_that_tells_of_errors_and_goes_well_did_not_fail() -> None:
     assert failing(told, "python probe.py | tail -5"), "the code is that of another program"
     assert failing(told.replace("Error:", "FAILED:")) and failing(told.replace("<returncode>0</returncode>", ""))
     assert failing(told.replace("Testing", "Traceback (most recent call last):\nTesting"))
+
+
+def test_an_error_that_a_program_caught_itself_shows_neither_failure_nor_success() -> None:
+    failed = [call("bash", command="python a.py"), result("ValueError: x\n[exit code: 1]")]
+    caught = [call("bash", command="python a.py > b.txt"), result("Exit code: 0\nError: no such key 'x'")]
+    state = record(*failed, *caught).state_text(500, ALL)
+    assert "Still failing: $ python a.py" in state and "went well" not in state and "b.txt" in state
+    ended = record(*caught).calls_of(0)[0]
+    assert (ended.outcome, ended.error) == (REPORTED_AN_ERROR, "Error: no such key 'x'")
+
+
+@each_case(
+    ("printed", "is_failing"),
+    [
+        ("  3 passing\n  1 failing", True), ("3 examples, 1 failure", True), ("3 tests, 0 failures", False),
+        ("FAILURES!\nTests: 3", True), ("a.c:3:5: error: 'x' undeclared", True), ("make: *** [all] Error 1", True),
+        ("[ERROR] Tests run: 3", True), ("[INFO] BUILD SUCCESS", False), ("BUILD FAILED in 3s", True),
+        ("# a/b\n./a.go:3:5: undefined: x", True), ("Failed!  - Failed:     1", True), ("1 error", True),
+        ("Found 1 error in 1 file", True), ("Found 2 errors (2 fixed, 0 remaining).", False), ("0 errors", False),
+        ("✖ 1 problem (1 error)", True), ("│ Error: Missing", True), (" 3 pass\n 0 fail", False), (" 1 fail", True),
+        ("0 tests failed out of 2", False), ("1 tests failed out of 2", True), ("read after 3 failures", False),
+    ],
+)  # fmt: skip
+def test_a_failure_behind_a_pipe_is_seen(printed: str, is_failing: bool) -> None:
+    assert bool(ran("run-it 2>&1 | tail -20", printed).outcome) == is_failing
 
 
 def test_what_was_done_in_a_message_that_is_still_in_the_request_is_not_stated() -> None:
