@@ -9,7 +9,18 @@ from posixpath import join, normpath
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
-from co_tui.context.journal.command_runs import INLINE, INSTALLERS, RUN_ALL, TO_INSTALL, Run, is_same_path
+from co_tui.context.journal.command_runs import (
+    INLINE,
+    INSTALLERS,
+    READERS,
+    RUN_ALL,
+    RUNS_NOTHING,
+    TO_INSTALL,
+    WRITE,
+    Run,
+    is_same_path,
+    program_of,
+)
 from co_tui.context.journal.conclusions import says_little, strength_of
 from co_tui.context.journal.net_changes import GAP, NetChanges
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
@@ -58,6 +69,7 @@ MOST_GIVEN_UP: Final = 2
 MOST_RANGES: Final = 4
 _MISSING: Final = re.compile(
     r"(?:No module named|Cannot find module|No package|command not found:?)\s+['\"]?([\w-]+)"
+    r"|([\w-]+): (?:command )?not found$"
     r"|\b([\w-]+)(?: version \S+(?: or \w+)?)? (?:must be|is not|isn't|was not) installed"
 )
 _SLIP: Final = re.compile(
@@ -296,8 +308,7 @@ class WorkState:
             for each in self._failing
             if not _is_same(each.head, begun.head) and not any(run.covers(each.run) for run in runs)
         ]
-        is_check = begun.line is not None and not begun.reads and not changes and begun.verb not in INSTALLERS
-        if is_check and begun.run.program not in INLINE:
+        if _is_check(begun, changes):
             self._last_good, self._good_at = begun.head, self._calls
         if begun.acts:
             self._done[begun.head] = [*self._done.pop(begun.head, []), at]
@@ -386,6 +397,18 @@ def without_folder(head: str, left_out: str) -> str:
     return f"$ {head.removeprefix(f'$ {left_out} ')}" if left_out and head.startswith(f"$ {left_out} ") else head
 
 
+def _is_check(begun: Begun, changes: Sequence[Change]) -> bool:
+    """Whether a command that goes well shows that something works. Its output may go to a file."""
+    line = begun.line or ()
+    words = {word for simple in line for word in simple.words[1:]}
+    outputs = {path for simple in line for path in (*simple.written, *(simple.words if simple.is_filter else ()))}
+    installs = begun.verb in INSTALLERS and not TO_INSTALL.isdisjoint(words)
+    if installs or begun.run.program in INLINE or not RUNS_NOTHING.isdisjoint(words):
+        return False
+    only_shows = all(program in READERS or program == WRITE for program in map(program_of, line))
+    return bool(line) and not only_shows and all(change.path in outputs for change in changes)
+
+
 def _ran(ending: Ending) -> bool:
     """Whether a call was made and failed."""
     return ending.outcome.startswith(FAILED) or ending.outcome == PRINTED_AN_ERROR
@@ -393,7 +416,9 @@ def _ran(ending: Ending) -> bool:
 
 def _is_gone(target: str, removed: Iterable[str]) -> bool:
     """Whether a call ran on a file that is removed now; a plain word, as in `make build`, is no file."""
-    return ("." in target or "/" in target) and any(is_same_path(path, target) for path in removed)
+    return ("." in target or "/" in target) and any(
+        is_same_path(path, target) or normpath(target).startswith(f"{path}/") for path in removed
+    )
 
 
 def _is_test(targets: Sequence[str]) -> bool:
@@ -409,7 +434,7 @@ def _is_whole_of(one: str, other: str) -> bool:
 def _is_there_now(failed: _Failing, begun: Begun) -> bool:
     """Whether a command installs what was missing when another one failed."""
     missing = _MISSING.search(failed.ending.error)
-    return missing is not None and begun.verb in INSTALLERS and _installs(begun.head, missing[1] or missing[2])
+    return missing is not None and begun.verb in INSTALLERS and _installs(begun.head, missing[missing.lastindex or 0])
 
 
 def _installs(command: str, missing: str) -> bool:

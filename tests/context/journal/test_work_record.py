@@ -249,6 +249,49 @@ def test_a_failure_behind_a_pipe_is_seen(printed: str, is_failing: bool) -> None
     assert bool(ran("run-it 2>&1 | tail -20", printed).outcome) == is_failing
 
 
+@each_case(
+    ("command", "is_good"),
+    [
+        ("npm test", True), ("cargo test", True), ("yarn build", True), ("uv sync", True), ("npm ci", False),
+        ("pip install x", False), ("pytest -q | tee /tmp/out.log", True), ("make > build.log 2>&1", True),
+        ("grep -n x a.py > found.txt", False), ("sed -i s/a/b/ a.py", False), ("cp a.py b.py", False),
+        ("pytest --version", False), ("pytest --collect-only", False),
+    ],
+)  # fmt: skip
+def test_commands_that_show_that_something_works(command: str, is_good: bool) -> None:
+    state = record(call("bash", command=command), result("ok")).state_text(500, ALL)
+    assert (f"went well: $ {command}" in state) == is_good
+
+
+@each_case(
+    ("failed", "passed", "is_over"),
+    [
+        ("pytest", "pytest --collect-only -q", False), ("pytest tests", "pytest --lf", False),
+        ("mypy src", "mypy --version", False), ("pytest tests", "pytest tests --co", False),
+        ("pytest --lf", "pytest --lf", True), ("pytest --lf", "pytest", True), ("pytest -k a", "pytest -k b", False),
+        ("cargo test parse_x", "cargo test", True), ("cargo test", "cargo test -p one", False),
+        ("cargo test", "cargo build", False), ("go test ./pkg", "go test ./...", True),
+        ("go test ./...", "go test ./pkg", False), ("go test ./pkg", "go test -run TestX ./pkg", False),
+        ("./gradlew test --tests Foo", "./gradlew test", True), ("npm test", "npm run test", True),
+        ("npm test", "npm run build", False), ("python manage.py test app", "python manage.py test", True),
+        ("python manage.py test", "python manage.py migrate", False), ("./run_tests.sh", "bash run_tests.sh", True),
+        ("pytest tests/old/a.py", "rm -rf tests/old", True), ("pytest tests/older/a.py", "rm -rf tests/old", False),
+        ("npm run deploy staging", "npm run deploy", False),
+    ],
+)  # fmt: skip
+def test_which_command_shows_that_a_failed_one_would_go_well(failed: str, passed: str, is_over: bool) -> None:
+    calls = [call("bash", command=failed), result("1 failed\n[exit code: 1]")]
+    state = record(*calls, call("bash", command=passed), result("ok")).state_text(500, ALL)
+    assert ("Still failing" not in state) == is_over
+
+
+def test_a_program_that_was_not_found_is_there_once_it_is_installed() -> None:
+    failed = [call("bash", command="jq . a.json"), result("bash: jq: command not found\n[exit code: 127]")]
+    for command, is_over in (("apt-get install -y jq", True), ("apt-get install -y curl", False)):
+        state = record(*failed, call("bash", command=command), result("ok")).state_text(500, ALL)
+        assert ("Still failing" not in state) == is_over
+
+
 def test_what_was_done_in_a_message_that_is_still_in_the_request_is_not_stated() -> None:
     cancel = [call("cancel_reservation", reservation_id="S61CZX"), result("cancelled")]
     assert "Done: cancel_reservation" in record(*cancel).state_text(500, {0, 1})
