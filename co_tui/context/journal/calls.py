@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
+from shlex import quote
 from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
@@ -238,8 +239,13 @@ def command_in(values: Mapping[str, Any]) -> str | None:
         if isinstance(value, str) and value.strip():
             return value
         if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-            return value[2] if len(value) == 3 and value[1] in ("-c", "-lc") else " ".join(value)
+            return value[2] if len(value) == 3 and value[1] in ("-c", "-lc") else _joined(value)
     return None
+
+
+def _joined(words: Sequence[str]) -> str:
+    """The words of a command as a line; a patch may be one of them."""
+    return words[0] if len(words) == 1 else " ".join(quote(word) if re.search(r"\s", word) else word for word in words)
 
 
 def begin_command(command: str) -> Begun:

@@ -60,6 +60,20 @@ _SAYS_FAILED: Final = late_pattern(
     + ")",
     re.IGNORECASE,
 )
+_MADE_NOTHING: Final = late_pattern(
+    r"\W*(?:"
+    + "|".join(
+        (
+            r"found \d+ (?:occurrences|matches) of (?!.*\breplaced)|no changes? (?:were |was )?made|hunk #\d+ failed",
+            r"(?:the )?file\b.{0,200}(?:modified|changed) since|the user (?:doesn't|does not) want",
+            r"permission\b.{0,100}\bdenied|(?:\w+ ){1,3}(?:failed|rejected|denied)\b|[\w ]{0,80}\bunsuccessful",
+            r"(\d+) (?:of|out of) (?!\1\b)\d+ (?:edits|changes|replacements|hunks)",
+        )
+    )
+    + ")",
+    re.IGNORECASE,
+)
+"""What an editor says that refuses an edit; other tools may answer so when they went well."""
 
 
 class Ending(NamedTuple):
@@ -93,10 +107,12 @@ def _failed(outcome: str, result: str) -> Ending:
     return Ending(outcome, *error_lines(result))
 
 
-def end_of_tool(result: str, *, reads: bool) -> Ending:
-    """How the call of another tool ended, by the beginning of its result; `reads` if that may be any text."""
+def end_of_tool(result: str, *, reads: bool, edits: bool = False) -> Ending:
+    """How the call of another tool ended, by the beginning of its result; `reads` if that may be any text, `edits` if
+    it says what came of an edit."""
     is_long = len(result) > _SHORT_CHARS or result.count("\n") > _SHORT_LINES
-    if (reads and is_long) or not _SAYS_FAILED.match(result[:400]):
+    begins = result[:400]
+    if (reads and is_long) or not (_SAYS_FAILED.match(begins) or (edits and _MADE_NOTHING.match(begins))):
         return Ending()
     first = first_line(result)
     # What an editor refuses comes with its reason, then with the whole text.

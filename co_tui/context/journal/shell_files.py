@@ -39,6 +39,7 @@ _INSERTED: Final = re.compile(r"new|insert|add|repl|code|method|propert|fix")
 _ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "\n": ""}
 _NOT_APPLIED: Final = frozenset(("--check", "--stat", "--numstat", "--summary", "--dry-run"))
+_PATCHERS: Final = frozenset(("apply_patch", "applypatch"))
 _REVERSED: Final = frozenset(("-R", "--reverse"))
 _NO_RESTORE: Final = frozenset(("--staged", "-b", "-B", "--orphan"))
 _SWITCHED: Final = re.compile(
@@ -187,7 +188,12 @@ def _patch(simple: Simple) -> Iterator[Change]:
 
 
 def _patch_argument(simple: Simple) -> Iterator[Change]:
-    return map(Change, patched_files("\n".join((simple.document, *simple.words[1:]))))
+    return map(Change, patched_files(_patch_of(simple)))
+
+
+def _patch_of(simple: Simple) -> str:
+    """The patch that a program is given, as an argument or inline."""
+    return "\n".join((simple.document, *simple.words[1:])) if simple.program in _PATCHERS else simple.document
 
 
 def _downloaded(simple: Simple) -> Iterator[Change]:
@@ -214,7 +220,7 @@ def edits_of(line: Iterable[Simple]) -> dict[str, list[str]]:
         if PYTHON.fullmatch(simple.program):
             found.setdefault("", []).extend(replacements_in(_inline(simple)))
         elif not simple.written and _applies(simple):
-            found |= patch_changes(simple.document)
+            found |= patch_changes(_patch_of(simple))
     return found
 
 

@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.journal.answers import Answer, answer_of
-from co_tui.context.journal.calls import Begun, Role, begin_call, changed_by, done_by
+from co_tui.context.journal.calls import EDIT, Begun, Role, begin_call, changed_by, done_by
 from co_tui.context.journal.command_runs import is_same_path
 from co_tui.context.journal.conclusions import announcement, concluded, only_says_it_works, retracts
 from co_tui.context.journal.errors import as_error_line
@@ -436,7 +436,7 @@ def _is_plain(word: str) -> bool:
 def _ending(begun: Begun, text: str) -> Ending:
     if begun.line is not None:
         return end_of_command(begun.line, text)
-    return end_of_tool(text, reads=begun.reads)
+    return end_of_tool(text, reads=begun.reads, edits=begun.run.program == EDIT)
 
 
 def _arguments(call: ToolCallPart) -> tuple[Mapping[str, Any], str]:

@@ -242,6 +242,35 @@ def test_what_a_stash_sets_aside_comes_back() -> None:
 
 
 @each_case(
+    "answer",
+    [
+        "Found 2 occurrences of the text in shop.py. The text must be unique.", "No changes made to shop.py.",
+        "File has been modified since read, either by the user or by a linter.", "Edit rejected by user",
+        "Found 2 matches of the string to replace, but replace_all is false.", "Hunk #1 FAILED at 3",
+        "The user doesn't want to proceed with this tool use.", "Permission to use Edit has been denied.",
+        "1 of 3 edits applied", "File updated unsuccessfully: disk full", "apply_patch verification failed: no line",
+    ],
+)  # fmt: skip
+def test_a_refused_edit_changed_nothing(answer: str) -> None:
+    work = record(edit("a", "b")[0], result(answer))
+    assert "Changed in" not in work.state_text(400, ALL) and work.calls_of(0)[0].outcome == "failed"
+
+
+@each_case(
+    "answer",
+    ["3 of 3 edits applied", "The file shop.py has been modified.", "Found 2 occurrences of a and replaced both."],
+)
+def test_an_edit_that_was_made(answer: str) -> None:
+    assert changed(edit("a", "b")[0], result(answer)) == "shop.py:\n    -a\n    +b"
+
+
+def test_a_patch_may_be_a_word_of_a_command() -> None:
+    patch = "*** Begin Patch\n*** Update File: shop.py\n@@\n-a = 'x'\n+b = 'x'\n*** End Patch"
+    done = call("shell", command=["apply_patch", patch]), result("Success. Updated the following files:\nM shop.py")
+    assert changed(*done) == "shop.py:\n    -a = 'x'\n    +b = 'x'"
+
+
+@each_case(
     ("path", "command", "printed"),
     [
         ("src/main/a.py", "git checkout main", "Switched to branch 'main'"),
