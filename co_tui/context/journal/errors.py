@@ -65,7 +65,7 @@ _PRINTED: Final = late_pattern(
             r"[│ ]*(?:Error|ERROR|error|fatal|panic)(?:\[\w+\])?: |Error occurred|ERROR\b|\[ERROR\]",
             r"npm (?:error|ERR!)|.*\berror TS\d+|thread '.*' panicked|error\[E\d+\]|make(?:\[\d+\])?: \*\*\*",
             r"FAILED\b|FAIL\b|E {3,}\S|FAILURES!|Failed! |(?:\[INFO\] )?BUILD FAIL|✖ [1-9]\d* problem",
-            r".*\b[1-9]\d* (?:tests )?failed\b|(?:.*, |\s*)[1-9]\d* (?:failures?|failing|fail)\b|(?:ℹ|#) fail [1-9]",
+            r".*\b[1-9]\d* (?:tests )?failed\b|(?:.*, |[ \t]*)[1-9]\d* (?:failures?|failing|fail)\b|(?:ℹ|#) fail [1-9]",
             r"(?:Found )?[1-9]\d* errors?\b(?!.* 0 remaining)",
             r"[^\s:]+:\d+(?::\d+)?:? (?:fatal )?error\b|[^\s:]+\.go:\d+:\d+: ",
             r"\S*\bpython[\d.]*: (?:No module named|can't open file) ",

@@ -12,9 +12,11 @@ from co_tui.late_pattern import late_pattern
 from co_tui.shell.programs import PYTHON, Simple, arguments, is_file_name
 
 _PATCHED: Final = re.compile(
-    r"^(?:\+\+\+ (?:b/)?(?!/dev/null)([^\t\n]+)|\*\*\* (?:Add|Update|Delete) File: (.+)|\*\*\* Move to: (.+))",
+    r"^(?:(?:--- (?P<before>[^\t\n]++).*+\n)?\+\+\+ (?P<after>[^\t\n]+)"
+    r"|\*\*\* (?P<how>Add|Update|Delete) File: (?P<named>.+)|\*\*\* Move to: (?P<target>.+))",
     re.MULTILINE,
 )
+_NO_FILE: Final = "/dev/null"
 _OPENED: Final = re.compile(
     r"open\(\s*[rfbu]?[\"']([^\"'\n]+)[\"']\s*,\s*(?:mode\s*=\s*)?[\"'][rb]*[wax+]"
     r"|Path\(\s*[\"']([^\"'\n]+)[\"']\s*\)\s*\.write_"
@@ -121,10 +123,18 @@ def base_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def patched_files(patch: str) -> list[str]:
-    """The files that a patch names, in the forms of `diff` and `apply_patch`."""
-    names = (found[1] or found[2] or found[3] for found in _PATCHED.finditer(patch))
-    return list(dict.fromkeys(name.strip() for name in names))
+def patched_files(patch: str) -> list[Change]:
+    """The files that a patch changes, in the forms of `diff` and `apply_patch`."""
+    return list(dict.fromkeys(map(_patched, _PATCHED.finditer(patch))))
+
+
+def _patched(found: re.Match[str]) -> Change:
+    if after := found["after"]:
+        before, is_removed = found["before"] or "", after.strip() == _NO_FILE
+        path = before.removeprefix("a/") if is_removed else after.removeprefix("b/")
+        return Change(path.strip(), is_removed, is_whole=before.strip() == _NO_FILE)
+    path = (found["named"] or found["target"]).strip()
+    return Change(path, found["how"] == "Delete", is_whole=found["how"] == "Add")
 
 
 def _named(simple: Simple) -> Iterator[Change]:
@@ -176,7 +186,7 @@ def _git(simple: Simple) -> Iterator[Change]:
     elif verb == "rm":
         yield from _removed(inner)
     elif verb in ("apply", "am") and _NOT_APPLIED.isdisjoint(words):
-        yield from map(Change, patched_files(simple.document))
+        yield from patched_files(simple.document)
     elif verb == "restore" or (verb == "checkout" and "--" in words):
         named = words[words.index("--") + 1 :] if "--" in words else arguments(inner, "-s", "--source")
         if "--staged" not in words or "--worktree" in words:
@@ -184,11 +194,11 @@ def _git(simple: Simple) -> Iterator[Change]:
 
 
 def _patch(simple: Simple) -> Iterator[Change]:
-    return map(Change, patched_files(simple.document) if _NOT_APPLIED.isdisjoint(simple.words) else ())
+    return iter(patched_files(simple.document) if _NOT_APPLIED.isdisjoint(simple.words) else ())
 
 
 def _patch_argument(simple: Simple) -> Iterator[Change]:
-    return map(Change, patched_files(_patch_of(simple)))
+    return iter(patched_files(_patch_of(simple)))
 
 
 def _patch_of(simple: Simple) -> str:

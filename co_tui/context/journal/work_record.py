@@ -58,7 +58,8 @@ LEAST_STATE_TOKENS: Final = 200
 _UNDO: Final = late_pattern(r"(?:\s*^/undo[ \t]*$)+", re.MULTILINE)
 """How a message begins by which a user undoes the last edits, in some programs."""
 
-
+_OVERWRITTEN: Final = late_pattern(r"\b(?:has been|was|successfully) (?:updated|overwritten)\b", re.IGNORECASE)
+"""What a tool says that wrote a file which was there before."""
 _REPEATABLE: Final = (Role.RAN, Role.LOOKED)
 """What the later of two calls that are alike says, the earlier one no longer does."""
 
@@ -377,16 +378,15 @@ class WorkRecord:
             for change in changes:
                 self._undo_last(change.path)
             changes = ()
-        written = {base_name(change.path) for change in changes}
-        self._scripts.update({name: script for name, script in begun.scripts.items() if name in written})
-        for name in written & self._scripts.keys() - begun.scripts.keys():  # what it replaces now is not known
-            self._scripts[name] = self._scripts[name]._replace(edits=())
+        self._follow_scripts(begun, {base_name(change.path) for change in changes})
         for script in self._scripts_run(begun, ending, text):
             changes += tuple(map(Change, script.files))
             if len(script.files) == 1:
                 begun = begun._replace(edits={**begun.edits, script.files[0]: script.edits}, runs_script=True)
         done = done_by(begun, ending.outcome, text)
         changes = self._stashed(done, text) + self._state.as_restored(changes, done, text)
+        if begun.line is None and _OVERWRITTEN.search(text[:400]):
+            self._state.were_there(change.path for change in changes[:1])
         self._state.add(begun, ending, changes, call.call_at[0])
         if begun.role is Role.SHOWED_CHANGES and not ending.outcome and call.result_at is not None and _is_whole(begun):
             self._state.show_changes(call.result_at[0], patch_changes(text))
@@ -400,6 +400,12 @@ class WorkRecord:
             self._state.saw(read, text)
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
+
+    def _follow_scripts(self, begun: Begun, written: Collection[str]) -> None:
+        """Python files were written or changed."""
+        self._scripts.update({name: script for name, script in begun.scripts.items() if name in written})
+        for name in self._scripts.keys() & written - begun.scripts.keys():  # what it replaces now is not known
+            self._scripts[name] = self._scripts[name]._replace(edits=())
 
     def _scripts_run(self, begun: Begun, ending: Ending, text: str) -> Iterator[Script]:
         """The scripts that ran well, or may have before what failed."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
+from fnmatch import fnmatchcase
 from functools import partial
 from itertools import islice
 from posixpath import join, normpath
@@ -195,6 +196,7 @@ class WorkState:
             else change
             for change in changes
         ]
+        found = [each for change in found for each in self._with_files_below(change)]
         named = {change.path for change in found}
         known = [path for path, of in self._changed.items() if not of.is_new and not of.is_restored]
         found += [Change(path, is_restored=True) for path in restored_by(line, known, printed) if path not in named]
@@ -207,6 +209,14 @@ class WorkState:
             for change in found
         )
 
+    def _with_files_below(self, change: Change) -> list[Change]:
+        """A change; of a folder or a pattern that is removed, of the changed files that it removes."""
+        if not change.is_removed or self._known(change.path) in self._changed:
+            return [change]
+        pattern = normpath(change.path)
+        below = [path for path in self._changed if path.startswith(f"{pattern}/") or fnmatchcase(path, pattern)]
+        return [change._replace(path=path) for path in below] or ([] if "*" in pattern else [change])
+
     def set_aside(self) -> tuple[Change, ...]:
         """Keep the changes for when they are brought back; the files that are as before until then."""
         self._aside.append((dict(self._changed), deepcopy(self._net)))
@@ -218,6 +228,10 @@ class WorkState:
         if self._aside:
             changed, self._net = self._aside.pop()
             self._changed |= changed
+
+    def were_there(self, paths: Iterable[str]) -> None:
+        """Files that are written were there before."""
+        self._seen.update(paths)
 
     def show_changes(self, at: int, patch: Mapping[str, Sequence[str]]) -> None:
         """A patch showed what was changed so far."""
@@ -245,8 +259,10 @@ class WorkState:
             before.is_new if before else change.is_whole and not any(is_same_path(read, path) for read in self._seen)
         )
         times = before.times + 1 if before else 1
-        self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
-        self._changed_at = self._changed_at if is_new else self._calls
+        if not (is_new and change.is_removed):
+            self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
+        if not is_new or (edit and before and not change.is_whole):
+            self._changed_at = self._calls
 
     def _known(self, path: str) -> str:
         """The name under which a file is known: the whole path of one may be the other's, within its folder. A new one

@@ -1,5 +1,6 @@
 """The steps of a conversation, and where the work stands."""
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -290,6 +291,58 @@ def test_a_program_that_was_not_found_is_there_once_it_is_installed() -> None:
     for command, is_over in (("apt-get install -y jq", True), ("apt-get install -y curl", False)):
         state = record(*failed, call("bash", command=command), result("ok")).state_text(500, ALL)
         assert ("Still failing" not in state) == is_over
+
+
+@each_case(
+    ("command", "printed"),
+    [
+        ("rm -rf pkg", ""),
+        ("rm pkg/*.py", ""),
+        ("git clean -fd", "Removing pkg/"),
+        ("git clean -f", "Removing pkg/a.py"),
+    ],
+)
+def test_new_files_that_are_removed_are_not_stated(command: str, printed: str) -> None:
+    new = call("write", file_path="pkg/a.py", content="x = 1"), result("File created successfully")
+    state = record(*new, call("bash", command=command), result(printed)).state_text(500, ALL)
+    assert "a.py" not in state and "*" not in state.partition("went well")[0]
+
+
+def test_files_below_a_removed_folder_are_removed() -> None:
+    edit = call("edit", path="pkg/a.py", old_string="x = 1", new_string="x = 2"), result("Edited.")
+    state = record(*edit, call("bash", command="rm -rf pkg"), result("")).state_text(500, ALL)
+    assert "pkg/a.py (×2, removed)" in state and "x = 2" not in state
+
+
+def test_a_patch_says_which_files_are_new_and_which_are_removed() -> None:
+    codex = "*** Begin Patch\n*** Delete File: b.py\n*** Add File: c.py\n+new = 1\n*** End Patch"
+    diff = "--- /dev/null\n+++ b/c.py\n@@ -0,0 +1 @@\n+new = 1\n--- a/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-old = 1\n"
+    for patch in (call("apply_patch", input=codex), call("bash", command=f"git apply <<'EOF'\n{diff}EOF")):
+        state = record(patch, result("Success.")).state_text(500, ALL)
+        assert "New files: c.py" in state and "b.py (removed)" in state
+
+
+def test_a_file_that_was_updated_is_not_new() -> None:
+    wrote = (
+        call("write", file_path="a.py", content="x = 1"),
+        result("The file a.py has been updated. Here is the result"),
+    )
+    assert record(*wrote).state_text(500, ALL).startswith("Files changed: a.py")
+
+
+def test_an_edit_of_a_new_file_is_a_change_after_which_commands_may_end_otherwise() -> None:
+    new = call("write", file_path="a.py", content="x = 1"), result("File created successfully")
+    tests = call("bash", command="pytest"), result("3 passed")
+    edit = call("edit", path="a.py", old_string="x = 1", new_string="x = 2"), result("Edited.")
+    assert "not run since" in record(*new, *tests, *edit).state_text(500, ALL)
+    assert "not run since" not in record(*tests, *new).state_text(500, ALL)
+
+
+@each_case("sign", [" ", "\n", "=", " \n", "=\n", "<", "1 ", "a: "])
+def test_long_results_of_few_signs_are_read_in_time(sign: str) -> None:
+    begun = process_time()
+    ran("pytest", sign * 40_000 + "!")
+    assert process_time() - begun < 1
 
 
 def test_what_was_done_in_a_message_that_is_still_in_the_request_is_not_stated() -> None:
