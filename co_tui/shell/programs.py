@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 MOST_CHARS: Final = 40_000
 """Longer commands are read up to here."""
+MOST_SIGNS: Final = 1_000
+"""And up to so many signs such as `|` outside quotes and here-documents: the time grows by their square."""
+_TOKEN: Final = re.compile(
+    r"\\.|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|(?<!\S)#[^\n]*+"
+    r"|(?<!<)<<-?[ \t]*(['\"]?)(?P<end>\w++)\1|(?P<line>\n)|(?P<sign>[|&;<>(){}])",
+    re.DOTALL,
+)
 _PROGRAMS: Final = frozenset(("command", "declaration_command", "unset_command", "test_command"))
 _REDIRECTS: Final = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
 _SUBSTITUTIONS: Final = frozenset(("command_substitution", "process_substitution"))
@@ -55,7 +62,7 @@ def read_command(command: str) -> list[Simple]:
     """The programs that a command line runs, in order; those of an inner `bash -c` instead of it."""
     found: list[Simple] = []
     folder = ""
-    for simple in _simples(command[:MOST_CHARS]):
+    for simple in _simples(_bounded(command[:MOST_CHARS])):
         if simple.program in ("cd", "pushd") and len(simple.words) > 1:
             folder = simple.words[1]
         inner = _inner(simple)
@@ -64,6 +71,24 @@ def read_command(command: str) -> list[Simple]:
         else:
             found.append(simple._replace(folder=folder))
     return found
+
+
+def _bounded(command: str) -> str:
+    """A command up to where it is too long to parse, or has a here-document without an end."""
+    at = signs = 0
+    ends: list[str] = []
+    while found := _TOKEN.search(command, at):
+        at = found.end()
+        signs += found["sign"] is not None
+        ends += [found["end"]] if found["end"] else ()
+        if signs > MOST_SIGNS:
+            return command[: found.start()]
+        while found["line"] and ends:
+            closing = re.compile(rf"^\t*{ends.pop(0)}$", re.MULTILINE).search(command, at)
+            if closing is None:
+                return command[:at]
+            at = closing.end()
+    return command
 
 
 def _inner(simple: Simple) -> str:

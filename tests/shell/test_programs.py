@@ -1,5 +1,7 @@
 """Which programs a command line runs, for summaries: any text is read, and what is understood exactly, read alike."""
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,3 +70,15 @@ def test_what_is_understood_exactly_is_read_alike(tail: str) -> None:
 def test_a_long_text_is_read_up_to_its_limit(part: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shell_programs, "MOST_CHARS", 10_000)  # deeper than Python calls go
     assert len(read_command(part * 20_000)) <= 10_000
+
+
+@each_case("sign", [*"|<>&;(){}", "a|", "a=(", "${", "<<a\n"])
+def test_long_commands_of_nothing_but_signs_are_read_in_time(sign: str) -> None:
+    begun = process_time()
+    read_command(sign * 40_000)
+    assert process_time() - begun < 1
+
+
+def test_signs_in_a_long_here_document_do_not_end_a_command() -> None:
+    command = "cat > a.py <<'EOF'\n" + "x = (1 | {a > b})\n" * 1_500 + "EOF\npython a.py"
+    assert [simple.program for simple in read_command(command)] == ["cat", "python"]

@@ -4,12 +4,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import pairwise
+from shlex import quote
 from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
 
 from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of, program_of, run_of, runs_of
 from co_tui.context.journal.net_changes import patch_changes
+from co_tui.context.journal.outcomes import DONE
 from co_tui.context.journal.outline import written_outline
 from co_tui.context.journal.shell_files import Change, Script, changes_of, edits_of, patched_files, reads_of, scripts_in
 from co_tui.context.memory.unwrap import changes_in, edit_in
@@ -171,7 +173,9 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
         run = Run(f"{READ} {name}", (named,) if named else _values(values))
         return Begun(head, sub or label or name, run, (run,), read=_ranged(values, named), reads=True)
     removes = not _REMOVES.isdisjoint(words)
-    changes = tuple(Change(path, removes) for path in dict.fromkeys(paths) if is_file_name(path))
+    patched = patched_files(_patch_in(values)) if is_edit else []
+    named_files = patched or [Change(path, removes) for path in dict.fromkeys(paths)]
+    changes = tuple(change for change in named_files if is_file_name(change.path))
     verb = sub or label or name
     is_in_editor = is_edit and words[0] in _EDITOR_COMMANDS and not paths
     if changes or is_in_editor:
@@ -180,7 +184,7 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
         is_whole = edit_in(values) == [] and _ADDS.isdisjoint((*words, sub))
         outline = written_outline(written) if is_whole else ""
         undoes = "undo" in (*words, *sub.split("_"))
-        changes = tuple(change._replace(is_whole=is_whole and bool(written)) for change in changes)
+        changes = tuple(change._replace(is_whole=True) for change in changes) if is_whole and written else changes
         scripts = scripts_in((change.path, written) for change in changes[:1] if is_whole and written)
         return Begun(
             head, EDIT if sub else verb, run, (run,), changes=changes, undoes=undoes, outline=outline, scripts=scripts,
@@ -239,8 +243,13 @@ def command_in(values: Mapping[str, Any]) -> str | None:
         if isinstance(value, str) and value.strip():
             return value
         if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
-            return value[2] if len(value) == 3 and value[1] in ("-c", "-lc") else " ".join(value)
+            return value[2] if len(value) == 3 and value[1] in ("-c", "-lc") else _joined(value)
     return None
+
+
+def _joined(words: Sequence[str]) -> str:
+    """The words of a command as a line; a patch may be one of them."""
+    return words[0] if len(words) == 1 else " ".join(quote(word) if re.search(r"\s", word) else word for word in words)
 
 
 def begin_command(command: str) -> Begun:
@@ -307,7 +316,7 @@ def done_by(begun: Begun, outcome: str, result: str) -> tuple[Simple, ...]:
         return tuple(
             each for each in line[:-1] if not re.search(rf"^{re.escape(each.program)}: ", result, re.MULTILINE)
         )
-    return () if outcome and outcome != "printed an error" else line
+    return line if outcome in DONE else ()
 
 
 def _by_output(begun: Begun, result: str) -> tuple[Change, ...]:
@@ -315,6 +324,8 @@ def _by_output(begun: Begun, result: str) -> tuple[Change, ...]:
         return (Change(named[0]),)
     if begun.verb in _EDITOR_COMMANDS:
         return _in_editor(result)
+    if begun.verb == "git clean":
+        return tuple(Change(name, is_removed=True) for name in re.findall(r"^Removing ([^\n]+)$", result, re.MULTILINE))
     if begun.verb in ("patch", "git apply"):
         return tuple(Change(name) for name in re.findall(r"^patching file '?([^'\n]+)", result, re.MULTILINE))
     return ()
@@ -330,8 +341,6 @@ def _in_editor(result: str) -> tuple[Change, ...]:
 
 def _changed(tool: str, values: Mapping[str, Any]) -> list[str]:
     """The files that the call of an editing tool names."""
-    if patch := _patch_in(values):
-        return patched_files(patch)
     many = [path for name in _MANY for each in objects_in(values.get(name)) for path in _path_values(each)]
     moved = [str(values[key]) for key in ("destination", "new_path", "target") if isinstance(values.get(key), str)]
     return [*list(_path_values(values))[:1], *many, *(moved if _path_values(values) else ())]

@@ -1,6 +1,6 @@
 """What a command ran on what, to know whether a later one ran the same."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -30,7 +30,23 @@ RUN_ALL: Final = frozenset(
     ("pytest", "unittest", "runtests.py", "tox", "nox", "vitest", "jest", "mocha", "ruff", "mypy")
 )
 """Programs that without a target run on everything."""
-_NARROWS: Final = frozenset(("-k", "-m", "-t", "--grep", "--filter"))
+_WITH_VERB: Final = frozenset((
+    "cargo", "go", "npm", "pnpm", "yarn", "bun", "gradle", "gradlew", "mvn", "mvnw", "dotnet", "mix", "manage.py",
+))  # fmt: skip
+"""Programs whose first argument says what they do."""
+_CHECKS: Final = frozenset(("test", "check", "vet", "lint", "clippy"))
+"""What they run on everything without a target."""
+_ALL_OF_GO: Final = "./..."
+_NARROWS: Final = frozenset((
+    "-k", "-m", "-t", "-run", "--grep", "--filter", "--tests", "--test", "--package", "--bin", "--deselect", "--ignore",
+    "--testNamePattern",
+))  # fmt: skip
+_RUNS_A_PART: Final = frozenset(("--lf", "--last-failed", "--onlyFailures", "--only-failures", "--lib", "--doc"))
+RUNS_NOTHING: Final = frozenset((
+    "--collect-only", "--co", "--version", "--help", "-h", "--markers", "--fixtures", "--setup-plan", "--dry-run",
+    "--list", "--listTests", "--no-run",
+))  # fmt: skip
+_SHELLS: Final = frozenset(("bash", "sh", "zsh"))
 _NPX: Final = frozenset(("npx", "bunx", "pnpx", "uvx", "pipx"))
 WRITE: Final = "write"
 """What `cat > file` is called."""
@@ -51,6 +67,11 @@ class Run(NamedTuple):
     """By an option such as `-k`, to a part of its targets."""
     folder: str = ""
 
+    @property
+    def _runs_all(self) -> bool:
+        """Whether it would run on everything without a target."""
+        return self.program in RUN_ALL or self.program.rpartition(" ")[2] in _CHECKS
+
     def covers(self, earlier: "Run") -> bool:
         """Whether a good run of this shows that the earlier one would be good too."""
         if self.program != earlier.program or not _same_folder(self.folder, earlier.folder):
@@ -58,17 +79,17 @@ class Run(NamedTuple):
         if self.narrowed and self.narrowed != earlier.narrowed:
             return False
         if not self.targets:
-            return not earlier.targets or self.program in RUN_ALL
+            return not earlier.targets or self._runs_all
         if not earlier.targets:
             return False
-        if self.program in RUN_ALL:
+        if self._runs_all:
             return all(any(_within(target, mine) for mine in self.targets) for target in earlier.targets)
         return len(self.targets) == len(earlier.targets) and all(map(is_same_path, self.targets, earlier.targets))
 
 
 def program_of(simple: Simple) -> str:
     """The program that a simple command is about: of `python -m pytest`, the module; of Git, the verb."""
-    return _program_and_rest(simple)[0]
+    return program_and_rest(simple)[0]
 
 
 def main_of(line: Sequence[Simple]) -> Simple | None:
@@ -91,10 +112,13 @@ def runs_of(line: Sequence[Simple]) -> list[Run]:
 
 
 def run_of(simple: Simple) -> Run:
-    program, rest = _program_and_rest(simple)
+    program, rest = _with_verb(*program_and_rest(simple))
     words = Simple((program, *rest))
-    narrowed = next((f"{a} {b}" for a, b in pairwise(rest) if a in _NARROWS), "")
-    targets = [word[:_TARGET_CHARS] for word in arguments(words, *_NARROWS, "-n", "-p", "-A", "-B", "-C")]
+    narrows = {*_NARROWS, "-p"} if program.startswith("cargo") else _NARROWS
+    pairs = pairwise((*rest, ""))
+    narrowed = " ".join(word for pair in pairs for word in _narrowed(*pair, narrows))[:_TARGET_CHARS]
+    given = arguments(words, *_NARROWS, "-n", "-p", "-A", "-B", "-C")
+    targets = [word[:_TARGET_CHARS] for word in given if word != _ALL_OF_GO]
     if simple.document and not simple.written:
         targets.append(str(hash(simple.document)))
     if program in INLINE:
@@ -102,14 +126,35 @@ def run_of(simple: Simple) -> Run:
     return Run(program, tuple(targets[:MOST_TARGETS]), narrowed, simple.folder.rstrip("/"))
 
 
-def _program_and_rest(simple: Simple) -> tuple[str, list[str]]:
+def _narrowed(option: str, value: str, narrows: Collection[str]) -> tuple[str, ...]:
+    """An option that narrows a run, with its value if it has one."""
+    if option in narrows:
+        return (option, value)
+    is_alone = option.partition("=")[0] in narrows or option in _RUNS_A_PART or option in RUNS_NOTHING
+    return (option,) if is_alone else ()
+
+
+def _with_verb(program: str, rest: list[str]) -> tuple[str, list[str]]:
+    """Of `npm run test`, `npm test`."""
+    if program == "python" and rest and rest[0].endswith("manage.py"):
+        program, rest = "manage.py", rest[1:]
+    if program not in _WITH_VERB or not rest or rest[0].startswith("-"):
+        return program, rest
+    rest = rest[1:] if rest[0] == "run" and len(rest) > 1 and program not in ("cargo", "go", "dotnet") else rest
+    return f"{program} {rest[0]}", rest[1:]
+
+
+def program_and_rest(simple: Simple) -> tuple[str, list[str]]:
+    """The program that a simple command is about, and the words after it."""
     program, rest = simple.program, list(simple.words[1:])
     if PYTHON.fullmatch(program):
         return _of_python(rest)
     if program in _NPX and (names := [word for word in rest if not word.startswith("-")]):
         return names[0], rest[rest.index(names[0]) + 1 :]
+    if program in _SHELLS and rest and not rest[0].startswith("-"):
+        return rest[0].rpartition("/")[2], rest[1:]
     if program == "xargs" and (inner := _after_options(rest)):
-        return _program_and_rest(Simple(tuple(inner)))
+        return program_and_rest(Simple(tuple(inner)))
     if program == "git":
         while len(rest) > 1 and rest[0].startswith("-"):
             rest = rest[2:] if rest[0] in ("-C", "-c") else rest[1:]

@@ -9,6 +9,7 @@ from co_tui.late_pattern import late_pattern
 ERROR_CHARS: Final = 300
 MOST_CHARS: Final = 60_000
 """Of a longer output, the beginning and the end are read."""
+_MOST_INDENT: Final = 80
 _COMPLAINTS: Final = (
     r"No such file|No module|not found|cannot|can't|denied|unexpected|invalid|unknown|unrecogni[sz]ed|error"
     r"|is a directory|not a|unterminated|expected|missing|refused|failed|unable|does not"
@@ -61,9 +62,12 @@ _PRINTED: Final = late_pattern(
         (
             r"Traceback \(most recent call last\):",
             r"(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): ",
-            r"(?:Error|ERROR|error|fatal|panic)(?:\[\w+\])?: |Error occurred|ERROR\b",
-            r"npm (?:error|ERR!)|.*\berror TS\d+|thread '.*' panicked|error\[E\d+\]",
-            r"FAILED\b|FAIL\b|E {3,}\S|[=\s]*.*\b[1-9]\d* failed\b|(?:ℹ|#) fail [1-9]",
+            r"[│ ]*(?:Error|ERROR|error|fatal|panic)(?:\[\w+\])?: |Error occurred|ERROR\b|\[ERROR\]",
+            r"npm (?:error|ERR!)|.*\berror TS\d+|thread '.*' panicked|error\[E\d+\]|make(?:\[\d+\])?: \*\*\*",
+            r"FAILED\b|FAIL\b|E {3,}\S|FAILURES!|Failed! |(?:\[INFO\] )?BUILD FAIL|✖ [1-9]\d* problem",
+            r".*\b[1-9]\d* (?:tests )?failed\b|(?:.*, |[ \t]*)[1-9]\d* (?:failures?|failing|fail)\b|(?:ℹ|#) fail [1-9]",
+            r"(?:Found )?[1-9]\d* errors?\b(?!.* 0 remaining)",
+            r"[^\s:]+:\d+(?::\d+)?:? (?:fatal )?error\b|[^\s:]+\.go:\d+:\d+: ",
             r"\S*\bpython[\d.]*: (?:No module named|can't open file) ",
             r"(?:/bin/)?(?:ba|z|da)?sh: (?:line \d+: )?.*(?:not found|No such file|rror)",
         )
@@ -105,7 +109,7 @@ def complaints(output: str) -> set[str]:
 
 def error_lines(output: str) -> ErrorLines:
     """The last error lines of an output; without one, the last line that says something."""
-    lines = bounded(output).splitlines()
+    lines = [_cut(line) for line in bounded(output).splitlines()]
     general = last = ""
     raised = _raised(lines)
     for at in range(len(lines) - 1, -1, -1):
@@ -119,6 +123,12 @@ def error_lines(output: str) -> ErrorLines:
             return ErrorLines(as_error_line(line), as_error_line(general))
         general = general or line
     return ErrorLines(as_error_line(general or last))
+
+
+def _cut(line: str) -> str:
+    """What is read of a line, after as many blanks as it begins with; a long run of them takes long to match."""
+    text = line.lstrip()
+    return f"{line[: len(line) - len(text)][:_MOST_INDENT]}{text[: ERROR_CHARS * 4].rstrip()}"
 
 
 def _raised(lines: list[str]) -> int:
@@ -136,7 +146,9 @@ def _raised(lines: list[str]) -> int:
 
 def first_line(output: str) -> str:
     """The first line that says something."""
-    return next((as_error_line(line) for line in output[:4_000].splitlines() if not _SAYS_NOTHING.match(line)), "")
+    return next(
+        (as_error_line(line) for line in map(_cut, output[:4_000].splitlines()) if not _SAYS_NOTHING.match(line)), ""
+    )
 
 
 def as_error_line(line: str) -> str:

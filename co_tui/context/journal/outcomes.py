@@ -12,6 +12,10 @@ from co_tui.late_pattern import late_pattern
 from co_tui.shell.programs import Simple
 
 PRINTED_AN_ERROR: Final = "printed an error"
+REPORTED_AN_ERROR: Final = "exit 0, reported an error"
+"""Of a program that went on after it: the call did not fail, nor did it show that all is well."""
+DONE: Final = ("", PRINTED_AN_ERROR, REPORTED_AN_ERROR)
+"""The outcomes of calls that did what they were to do, as far as can be seen."""
 _ENDS_CHARS: Final = 1_500
 _INTERPRETERS: Final = frozenset(
     ("python", "python -c", "node", "node -e", "ruby", "perl", "php", "bun", "deno", "tsx")
@@ -34,9 +38,10 @@ _CODE_LAST: Final = late_pattern(
     r"|[Ee]xit [Cc]ode:? (-?\d{1,9}))\s*$",
     re.MULTILINE,
 )
-_TIMED_OUT: Final = late_pattern(r"^\W*(?:the )?command (?:has )?timed out\b", re.MULTILINE | re.IGNORECASE)
+_TIMED_OUT: Final = late_pattern(r"^[^\w\n]*(?:the )?command (?:has )?timed out\b", re.MULTILINE | re.IGNORECASE)
 _STOPPED: Final = late_pattern(
-    r"^\W*(?:(?:Command|Operation|Request) (?:was )?(?:aborted|interrupted|cancell?ed)|Request interrupted by user)\b",
+    r"^[^\w\n]*(?:(?:Command|Operation|Request) (?:was )?(?:aborted|interrupted|cancell?ed)"
+    r"|Request interrupted by user)\b",
     re.MULTILINE | re.IGNORECASE,
 )
 _REFUSED: Final = late_pattern(r"\s*(?:<tool_use_error>|Your (?:proposed )?edit (?:has introduced|was not applied))")
@@ -55,6 +60,20 @@ _SAYS_FAILED: Final = late_pattern(
     + ")",
     re.IGNORECASE,
 )
+_MADE_NOTHING: Final = late_pattern(
+    r"\W*(?:"
+    + "|".join(
+        (
+            r"found \d+ (?:occurrences|matches) of (?!.*\breplaced)|no changes? (?:were |was )?made|hunk #\d+ failed",
+            r"(?:the )?file\b.{0,200}(?:modified|changed) since|the user (?:doesn't|does not) want",
+            r"permission\b.{0,100}\bdenied|(?:\w+ ){1,3}(?:failed|rejected|denied)\b|[\w ]{0,80}\bunsuccessful",
+            r"(\d+) (?:of|out of) (?!\1\b)\d+ (?:edits|changes|replacements|hunks)",
+        )
+    )
+    + ")",
+    re.IGNORECASE,
+)
+"""What an editor says that refuses an edit; other tools may answer so when they went well."""
 
 
 class Ending(NamedTuple):
@@ -79,8 +98,8 @@ def end_of_command(line: Sequence[Simple], result: str) -> Ending:
         return _failed(f"{FAILED} (exit {code})", result)
     if code is None and _REFUSED.match(result):
         return end_of_tool(result, reads=False)
-    if _printed_error(line, result) and not (code == 0 and _only_tells(line, result)):
-        return _failed(PRINTED_AN_ERROR, result)
+    if _printed_error(line, result):
+        return _failed(REPORTED_AN_ERROR if code == 0 and _only_tells(line, result) else PRINTED_AN_ERROR, result)
     return Ending()
 
 
@@ -88,10 +107,12 @@ def _failed(outcome: str, result: str) -> Ending:
     return Ending(outcome, *error_lines(result))
 
 
-def end_of_tool(result: str, *, reads: bool) -> Ending:
-    """How the call of another tool ended, by the beginning of its result; `reads` if that may be any text."""
+def end_of_tool(result: str, *, reads: bool, edits: bool = False) -> Ending:
+    """How the call of another tool ended, by the beginning of its result; `reads` if that may be any text, `edits` if
+    it says what came of an edit."""
     is_long = len(result) > _SHORT_CHARS or result.count("\n") > _SHORT_LINES
-    if (reads and is_long) or not _SAYS_FAILED.match(result[:400]):
+    begins = result[:400]
+    if (reads and is_long) or not (_SAYS_FAILED.match(begins) or (edits and _MADE_NOTHING.match(begins))):
         return Ending()
     first = first_line(result)
     # What an editor refuses comes with its reason, then with the whole text.
@@ -137,7 +158,7 @@ def _is_answer(line: Sequence[Simple], code: int, result: str) -> bool:
 
 
 def _only_tells(line: Sequence[Simple], result: str) -> bool:
-    """Whether a program that went well by its own exit code tells of errors that it met."""
+    """Whether a program that went well by its own exit code reports errors that it met."""
     is_own = bool(line) and not line[-1].is_filter and program_of(line[-1]) in _INTERPRETERS
     return is_own and not _STILL_FAILS.search(result)
 

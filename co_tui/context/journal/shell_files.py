@@ -5,15 +5,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
+from co_tui.context.journal.command_runs import is_same_path, program_and_rest
 from co_tui.context.journal.net_changes import MOST_LINES, patch_changes
 from co_tui.context.memory.unwrap import edited_lines
 from co_tui.late_pattern import late_pattern
 from co_tui.shell.programs import PYTHON, Simple, arguments, is_file_name
 
 _PATCHED: Final = re.compile(
-    r"^(?:\+\+\+ (?:b/)?(?!/dev/null)([^\t\n]+)|\*\*\* (?:Add|Update|Delete) File: (.+)|\*\*\* Move to: (.+))",
+    r"^(?:(?:--- (?P<before>[^\t\n]++).*+\n)?\+\+\+ (?P<after>[^\t\n]+)"
+    r"|\*\*\* (?P<how>Add|Update|Delete) File: (?P<named>.+)|\*\*\* Move to: (?P<target>.+))",
     re.MULTILINE,
 )
+_NO_FILE: Final = "/dev/null"
 _OPENED: Final = re.compile(
     r"open\(\s*[rfbu]?[\"']([^\"'\n]+)[\"']\s*,\s*(?:mode\s*=\s*)?[\"'][rb]*[wax+]"
     r"|Path\(\s*[\"']([^\"'\n]+)[\"']\s*\)\s*\.write_"
@@ -38,8 +41,12 @@ _INSERTED: Final = re.compile(r"new|insert|add|repl|code|method|propert|fix")
 _ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "\n": ""}
 _NOT_APPLIED: Final = frozenset(("--check", "--stat", "--numstat", "--summary", "--dry-run"))
+_PATCHERS: Final = frozenset(("apply_patch", "applypatch"))
 _REVERSED: Final = frozenset(("-R", "--reverse"))
-_GIT_FILES: Final = frozenset(("checkout", "restore", "rm", "mv"))
+_NO_RESTORE: Final = frozenset(("--staged", "-b", "-B", "--orphan"))
+_SWITCHED: Final = re.compile(
+    r"^(?:Switched to|Already on|Note: (?:switching to|checking out)|HEAD is now at) ", re.MULTILINE
+)
 
 
 class Script(NamedTuple):
@@ -116,10 +123,18 @@ def base_name(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def patched_files(patch: str) -> list[str]:
-    """The files that a patch names, in the forms of `diff` and `apply_patch`."""
-    names = (found[1] or found[2] or found[3] for found in _PATCHED.finditer(patch))
-    return list(dict.fromkeys(name.strip() for name in names))
+def patched_files(patch: str) -> list[Change]:
+    """The files that a patch changes, in the forms of `diff` and `apply_patch`."""
+    return list(dict.fromkeys(map(_patched, _PATCHED.finditer(patch))))
+
+
+def _patched(found: re.Match[str]) -> Change:
+    if after := found["after"]:
+        before, is_removed = found["before"] or "", after.strip() == _NO_FILE
+        path = before.removeprefix("a/") if is_removed else after.removeprefix("b/")
+        return Change(path.strip(), is_removed, is_whole=before.strip() == _NO_FILE)
+    path = (found["named"] or found["target"]).strip()
+    return Change(path, found["how"] == "Delete", is_whole=found["how"] == "Add")
 
 
 def _named(simple: Simple) -> Iterator[Change]:
@@ -163,28 +178,32 @@ def _removed(simple: Simple) -> Iterator[Change]:
 
 
 def _git(simple: Simple) -> Iterator[Change]:
-    words = list(simple.words)
-    rest = words[words.index("-C") + 2 :] if "-C" in words[:-2] else words[1:]
-    verb = rest[0] if rest else ""
-    inner = Simple(tuple(rest) or ("",))
+    program, words = program_and_rest(simple)
+    verb = program.removeprefix("git ")
+    inner = Simple((verb, *words))
     if verb == "mv":
         yield from _moved(inner)
     elif verb == "rm":
         yield from _removed(inner)
     elif verb in ("apply", "am") and _NOT_APPLIED.isdisjoint(words):
-        yield from map(Change, patched_files(simple.document))
-    elif verb == "restore" or (verb == "checkout" and "--" in rest):
-        named = rest[rest.index("--") + 1 :] if "--" in rest else arguments(inner, "-s", "--source")
-        if "--staged" not in rest or "--worktree" in rest:
+        yield from patched_files(simple.document)
+    elif verb == "restore" or (verb == "checkout" and "--" in words):
+        named = words[words.index("--") + 1 :] if "--" in words else arguments(inner, "-s", "--source")
+        if "--staged" not in words or "--worktree" in words:
             yield from (Change(path, is_restored=True) for path in named)
 
 
 def _patch(simple: Simple) -> Iterator[Change]:
-    return map(Change, patched_files(simple.document) if _NOT_APPLIED.isdisjoint(simple.words) else ())
+    return iter(patched_files(simple.document) if _NOT_APPLIED.isdisjoint(simple.words) else ())
 
 
 def _patch_argument(simple: Simple) -> Iterator[Change]:
-    return map(Change, patched_files("\n".join((simple.document, *simple.words[1:]))))
+    return iter(patched_files(_patch_of(simple)))
+
+
+def _patch_of(simple: Simple) -> str:
+    """The patch that a program is given, as an argument or inline."""
+    return "\n".join((simple.document, *simple.words[1:])) if simple.program in _PATCHERS else simple.document
 
 
 def _downloaded(simple: Simple) -> Iterator[Change]:
@@ -211,7 +230,7 @@ def edits_of(line: Iterable[Simple]) -> dict[str, list[str]]:
         if PYTHON.fullmatch(simple.program):
             found.setdefault("", []).extend(replacements_in(_inline(simple)))
         elif not simple.written and _applies(simple):
-            found |= patch_changes(simple.document)
+            found |= patch_changes(_patch_of(simple))
     return found
 
 
@@ -220,25 +239,37 @@ def _applies(simple: Simple) -> bool:
     return not any(word in _NOT_APPLIED or word in _REVERSED for word in simple.words)
 
 
-def restored_by(line: Iterable[Simple], changed: Iterable[str]) -> list[str]:
+def restored_by(line: Iterable[Simple], changed: Iterable[str], printed: str = "") -> list[str]:
     """Which of the changed files `git` brings back as they were committed, by a name, a folder, or as a whole."""
     paths = list(changed)
     found: list[str] = []
     for simple in line:
-        words = [word for word in simple.words[1:] if word != "--"] if simple.program == "git" else []
-        verb, rest = (words[0], words[1:]) if words else ("", [])
-        if (verb == "reset" and "--hard" in rest) or (verb == "stash" and not rest):
+        program, rest = program_and_rest(simple)
+        if program == "git reset" and "--hard" in rest:
             found += paths
-        elif verb in ("checkout", "restore") and "--staged" not in rest and "-b" not in rest:
-            named = [word for word in rest if not word.startswith("-")]
-            found += [path for path in paths if any(_is_below(path, name) for name in named)]
+        elif program in ("git checkout", "git restore") and _NO_RESTORE.isdisjoint(rest):
+            are_files = "--" in rest or program == "git restore"
+            if are_files or not _SWITCHED.search(printed):
+                named = [word for word in rest if not word.startswith("-")]
+                found += [path for path in paths if any(_is_named(path, name, are_files) for name in named)]
     return found
 
 
-def _is_below(path: str, name: str) -> bool:
-    """Whether a file has this name or is in this folder."""
-    path, name = path.removeprefix("./"), name.removeprefix("./").rstrip("/")
-    return name in (".", "", path) or path.startswith(f"{name}/") or path.endswith(f"/{name}") or f"/{name}/" in path
+def stashed_by(line: Iterable[Simple], printed: str) -> int:
+    """How many more times a command sets changes aside than it brings such back."""
+    verbs = [(rest or ["push"])[0] for program, rest in map(program_and_rest, line) if program == "git stash"]
+    back = sum(verb in ("pop", "apply") for verb in verbs)
+    aside = sum(verb in ("push", "save") or verb.startswith("-") for verb in verbs)
+    return 0 if "No local changes to save" in printed else aside - back
+
+
+def _is_named(path: str, name: str, are_files: bool) -> bool:
+    """Whether a file has this name, or is in the folder of this name, which may else be that of a branch."""
+    name = name.removeprefix("./").rstrip("/")
+    if name in (".", "") or is_same_path(path, name):
+        return True
+    is_below = path.removeprefix("./").startswith(f"{name}/") or (path.startswith("/") and f"/{name}/" in path)
+    return are_files and is_below
 
 
 def _written_by(code: str) -> Iterator[str]:

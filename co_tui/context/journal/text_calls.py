@@ -102,7 +102,7 @@ def _edits(text: str) -> Iterator[TextCall]:
     for fence in _FENCE.finditer(text) if "\n+++ " in text else ():
         if fence[2] in ("diff", "patch", "udiff"):
             of_patch = patch_changes(fence[3])
-            found.update((path, of_patch.get(path, [])) for path in patched_files(fence[3]))
+            found.update((path, of_patch.get(path, [])) for path, *_ in patched_files(fence[3]))
     for path, changed in found.items():
         yield TextCall("edit", {"path": path}, is_answered=False, changed=changed)
 

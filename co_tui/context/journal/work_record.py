@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 from sys import intern
 from typing import Any, Final, NamedTuple
@@ -19,13 +19,13 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.journal.answers import Answer, answer_of
-from co_tui.context.journal.calls import Begun, Role, begin_call, changed_by, done_by
+from co_tui.context.journal.calls import EDIT, Begun, Role, begin_call, changed_by, done_by
 from co_tui.context.journal.command_runs import is_same_path
 from co_tui.context.journal.conclusions import announcement, concluded, only_says_it_works, retracts
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.net_changes import GAP, patch_changes
-from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
-from co_tui.context.journal.shell_files import Change, Script, base_name, script_run_by
+from co_tui.context.journal.outcomes import DONE, PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
+from co_tui.context.journal.shell_files import Change, Script, base_name, script_run_by, stashed_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import LeftOut, WorkState
 from co_tui.context.measure.count import estimate_text
@@ -36,15 +36,16 @@ from co_tui.events.stored_messages import RESTORED
 from co_tui.events.tool_wording import FAILED, INTERRUPTED
 from co_tui.inert import one_line
 from co_tui.late_pattern import late_pattern
+from co_tui.shell.programs import Simple
 
 _REFUSALS: Final = {DENIED_BY_USER: "denied by the user", NOT_ALLOWED: "not allowed"}
 _OF_TOOL: Final = " returned"
 """How the speaker of a result ends, as `transcript_parts` names it."""
 
 
-UNDONE, RESTORED_LATER = "undone by the user", "undone later"
+UNDONE, RESTORED_LATER, SET_ASIDE = "undone by the user", "undone later", "set aside later"
 """The outcomes of edits that no longer count."""
-_UNDONE: Final = frozenset((UNDONE, RESTORED_LATER))
+_UNDONE: Final = frozenset((UNDONE, RESTORED_LATER, SET_ASIDE))
 ANSWERED_ABOVE: Final = "was answered above."
 BEGUN_ABOVE: Final = "was begun: the last {} above {} for it."
 SHORT_CHARS: Final = 80
@@ -59,7 +60,8 @@ _UNDO: Final = late_pattern(r"(?:\s*^/undo[ \t]*$)+", re.MULTILINE)
 _ASKS_ONLY: Final = late_pattern(r"^/ask\b", re.MULTILINE)
 """In a message of the user: the edits in the answer are not applied, in some programs."""
 
-
+_OVERWRITTEN: Final = late_pattern(r"\b(?:has been|was|successfully) (?:updated|overwritten)\b", re.IGNORECASE)
+"""What a tool says that wrote a file which was there before."""
 _REPEATABLE: Final = (Role.RAN, Role.LOOKED)
 """What the later of two calls that are alike says, the earlier one no longer does."""
 
@@ -326,7 +328,7 @@ class WorkRecord:
         """The user undid the edits of the newest reply with any; or a tool the newest edit of a file."""
         for at in range(len(self.steps) - 1, -1, -1):
             step = self.steps[at]
-            edits = [call for call in step.calls if call.changed and not call.outcome]
+            edits = [call for call in step.calls if call.changed and call.outcome in DONE]
             if path:
                 edits = [call for call in edits if path in call.changed][-1:]
             if edits:
@@ -334,13 +336,27 @@ class WorkRecord:
                 self._end_edits(at, edits, RESTORED_LATER if path else UNDONE)
                 return
 
-    def _undo(self, paths: Collection[str]) -> None:
+    def _stashed(self, line: Sequence[Simple], text: str) -> tuple[Change, ...]:
+        """The files that a command brought back as they were, until their edits are made again."""
+        times, restored = stashed_by(line, text), tuple[Change, ...]()
+        if times > 0:
+            restored = self._state.set_aside()
+            self._undo([change.path for change in restored], SET_ASIDE)
+        elif times < 0:
+            self._state.bring_back()
+            for at, step in enumerate(self.steps):
+                self._end_edits(at, [call for call in step.calls if call.outcome == SET_ASIDE], "")
+        return restored
+
+    def _undo(self, paths: Collection[str], outcome: str) -> None:
         """A command brought files back as they were before the edits."""
         for at, step in enumerate(self.steps):
             edits = [
-                call for call in step.calls if call.changed and not call.outcome and set(paths).issuperset(call.changed)
+                call
+                for call in step.calls
+                if call.changed and call.outcome in DONE and set(paths).issuperset(call.changed)
             ]
-            self._end_edits(at, edits, RESTORED_LATER)
+            self._end_edits(at, edits, outcome)
 
     def _end_edits(self, at: int, edits: Collection[Call], outcome: str) -> None:
         """Edits of a step no longer count."""
@@ -369,15 +385,15 @@ class WorkRecord:
             for change in changes:
                 self._undo_last(change.path)
             changes = ()
-        written = {base_name(change.path) for change in changes}
-        self._scripts.update({name: script for name, script in begun.scripts.items() if name in written})
-        for name in written & self._scripts.keys() - begun.scripts.keys():  # what it replaces now is not known
-            self._scripts[name] = self._scripts[name]._replace(edits=())
+        self._follow_scripts(begun, {base_name(change.path) for change in changes})
         for script in self._scripts_run(begun, ending, text):
             changes += tuple(map(Change, script.files))
             if len(script.files) == 1:
                 begun = begun._replace(edits={**begun.edits, script.files[0]: script.edits}, runs_script=True)
-        changes = self._state.as_restored(changes, done_by(begun, ending.outcome, text))
+        done = done_by(begun, ending.outcome, text)
+        changes = self._stashed(done, text) + self._state.as_restored(changes, done, text)
+        if begun.line is None and _OVERWRITTEN.search(text[:400]):
+            self._state.were_there(change.path for change in changes[:1])
         self._state.add(begun, ending, changes, call.call_at[0])
         if begun.role is Role.SHOWED_CHANGES and not ending.outcome and call.result_at is not None and _is_whole(begun):
             self._state.show_changes(call.result_at[0], patch_changes(text))
@@ -385,12 +401,18 @@ class WorkRecord:
         for path in changed:
             self._changed_in.setdefault(base_name(path), {})[path] = call.call_at[0]
         if restored := [change.path for change in changes if change.is_restored]:
-            self._undo(restored)
+            self._undo(restored, RESTORED_LATER)
         read = () if ending.outcome else begun.read
         if begun.reads:
             self._state.saw(read, text)
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
+
+    def _follow_scripts(self, begun: Begun, written: Collection[str]) -> None:
+        """Python files were written or changed."""
+        self._scripts.update({name: script for name, script in begun.scripts.items() if name in written})
+        for name in self._scripts.keys() & written - begun.scripts.keys():  # what it replaces now is not known
+            self._scripts[name] = self._scripts[name]._replace(edits=())
 
     def _scripts_run(self, begun: Begun, ending: Ending, text: str) -> Iterator[Script]:
         """The scripts that ran well, or may have before what failed."""
@@ -427,7 +449,7 @@ def _is_plain(word: str) -> bool:
 def _ending(begun: Begun, text: str) -> Ending:
     if begun.line is not None:
         return end_of_command(begun.line, text)
-    return end_of_tool(text, reads=begun.reads)
+    return end_of_tool(text, reads=begun.reads, edits=begun.run.program == EDIT)
 
 
 def _arguments(call: ToolCallPart) -> tuple[Mapping[str, Any], str]:

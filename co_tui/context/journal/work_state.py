@@ -2,13 +2,26 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from fnmatch import fnmatchcase
 from functools import partial
 from itertools import islice
 from posixpath import join, normpath
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
-from co_tui.context.journal.command_runs import INLINE, INSTALLERS, RUN_ALL, TO_INSTALL, Run, is_same_path
+from co_tui.context.journal.command_runs import (
+    INLINE,
+    INSTALLERS,
+    READERS,
+    RUN_ALL,
+    RUNS_NOTHING,
+    TO_INSTALL,
+    WRITE,
+    Run,
+    is_same_path,
+    program_of,
+)
 from co_tui.context.journal.conclusions import says_little, strength_of
 from co_tui.context.journal.net_changes import GAP, NetChanges
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
@@ -58,6 +71,7 @@ MOST_GIVEN_UP: Final = 2
 MOST_RANGES: Final = 4
 _MISSING: Final = re.compile(
     r"(?:No module named|Cannot find module|No package|command not found:?)\s+['\"]?([\w-]+)"
+    r"|([\w-]+): (?:command )?not found$"
     r"|\b([\w-]+)(?: version \S+(?: or \w+)?)? (?:must be|is not|isn't|was not) installed"
 )
 _SLIP: Final = re.compile(
@@ -135,6 +149,8 @@ class WorkState:
         self._changed_at = 0
         """How many calls had ended when a file was changed that was there before."""
         self._net = NetChanges()
+        self._aside: list[tuple[dict[str, _Changed], NetChanges]] = []
+        """What was set aside by `git stash`."""
 
     def add(self, begun: Begun, ending: Ending, changes: Sequence[Change], at: int) -> None:
         """A call ended; `at` is the number of its message."""
@@ -172,7 +188,7 @@ class WorkState:
             self._home = self._home or (found[1] if found[1] in self._went_to else "")
             self._went_to.add(found[1])
 
-    def as_restored(self, changes: Iterable[Change], line: Sequence[Simple]) -> tuple[Change, ...]:
+    def as_restored(self, changes: Iterable[Change], line: Sequence[Simple], printed: str) -> tuple[Change, ...]:
         """The changes of a call; a file that becomes the copy that was made of it before its edits is restored, and so
         are those that `git` brings back."""
         found = [
@@ -181,9 +197,10 @@ class WorkState:
             else change
             for change in changes
         ]
+        found = [each for change in found for each in self._with_files_below(change)]
         named = {change.path for change in found}
         known = [path for path, of in self._changed.items() if not of.is_new and not of.is_restored]
-        found += [Change(path, is_restored=True) for path in restored_by(line, known) if path not in named]
+        found += [Change(path, is_restored=True) for path in restored_by(line, known, printed) if path not in named]
         if any(simple.program == "git" and "commit" in simple.words[1:3] for simple in line):
             self._committed.update(known)
         return tuple(
@@ -192,6 +209,30 @@ class WorkState:
             else change
             for change in found
         )
+
+    def _with_files_below(self, change: Change) -> list[Change]:
+        """A change; of a folder or a pattern that is removed, of the changed files that it removes."""
+        if not change.is_removed or self._known(change.path) in self._changed:
+            return [change]
+        pattern = normpath(change.path)
+        below = [path for path in self._changed if path.startswith(f"{pattern}/") or fnmatchcase(path, pattern)]
+        return [change._replace(path=path) for path in below] or ([] if "*" in pattern else [change])
+
+    def set_aside(self) -> tuple[Change, ...]:
+        """Keep the changes for when they are brought back; the files that are as before until then."""
+        self._aside.append((dict(self._changed), deepcopy(self._net)))
+        known = [path for path, of in self._changed.items() if not of.is_new and not of.is_restored]
+        return tuple(Change(path, is_restored=True) for path in known if path not in self._committed)
+
+    def bring_back(self) -> None:
+        """The changes that were set aside last are made again."""
+        if self._aside:
+            changed, self._net = self._aside.pop()
+            self._changed |= changed
+
+    def were_there(self, paths: Iterable[str]) -> None:
+        """Files that are written were there before."""
+        self._seen.update(paths)
 
     def show_changes(self, at: int, patch: Mapping[str, Sequence[str]]) -> None:
         """A patch showed what was changed so far."""
@@ -219,8 +260,10 @@ class WorkState:
             before.is_new if before else change.is_whole and not any(is_same_path(read, path) for read in self._seen)
         )
         times = before.times + 1 if before else 1
-        self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
-        self._changed_at = self._changed_at if is_new else self._calls
+        if not (is_new and change.is_removed):
+            self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
+        if not is_new or (edit and before and not change.is_whole):
+            self._changed_at = self._calls
 
     def _known(self, path: str) -> str:
         """The name under which a file is known: the whole path of one may be the other's, within its folder. A new one
@@ -282,8 +325,7 @@ class WorkState:
             for each in self._failing
             if not _is_same(each.head, begun.head) and not any(run.covers(each.run) for run in runs)
         ]
-        is_check = begun.line is not None and not begun.reads and not changes and begun.verb not in INSTALLERS
-        if is_check and begun.run.program not in INLINE:
+        if _is_check(begun, changes):
             self._last_good, self._good_at = begun.head, self._calls
         if begun.acts:
             self._done[begun.head] = [*self._done.pop(begun.head, []), at]
@@ -372,6 +414,18 @@ def without_folder(head: str, left_out: str) -> str:
     return f"$ {head.removeprefix(f'$ {left_out} ')}" if left_out and head.startswith(f"$ {left_out} ") else head
 
 
+def _is_check(begun: Begun, changes: Sequence[Change]) -> bool:
+    """Whether a command that goes well shows that something works. Its output may go to a file."""
+    line = begun.line or ()
+    words = {word for simple in line for word in simple.words[1:]}
+    outputs = {path for simple in line for path in (*simple.written, *(simple.words if simple.is_filter else ()))}
+    installs = begun.verb in INSTALLERS and not TO_INSTALL.isdisjoint(words)
+    if installs or begun.run.program in INLINE or not RUNS_NOTHING.isdisjoint(words):
+        return False
+    only_shows = all(program in READERS or program == WRITE for program in map(program_of, line))
+    return bool(line) and not only_shows and all(change.path in outputs for change in changes)
+
+
 def _ran(ending: Ending) -> bool:
     """Whether a call was made and failed."""
     return ending.outcome.startswith(FAILED) or ending.outcome == PRINTED_AN_ERROR
@@ -379,7 +433,9 @@ def _ran(ending: Ending) -> bool:
 
 def _is_gone(target: str, removed: Iterable[str]) -> bool:
     """Whether a call ran on a file that is removed now; a plain word, as in `make build`, is no file."""
-    return ("." in target or "/" in target) and any(is_same_path(path, target) for path in removed)
+    return ("." in target or "/" in target) and any(
+        is_same_path(path, target) or normpath(target).startswith(f"{path}/") for path in removed
+    )
 
 
 def _is_test(targets: Sequence[str]) -> bool:
@@ -395,7 +451,7 @@ def _is_whole_of(one: str, other: str) -> bool:
 def _is_there_now(failed: _Failing, begun: Begun) -> bool:
     """Whether a command installs what was missing when another one failed."""
     missing = _MISSING.search(failed.ending.error)
-    return missing is not None and begun.verb in INSTALLERS and _installs(begun.head, missing[1] or missing[2])
+    return missing is not None and begun.verb in INSTALLERS and _installs(begun.head, missing[missing.lastindex or 0])
 
 
 def _installs(command: str, missing: str) -> bool:

@@ -11,6 +11,7 @@ from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.unwrap import edited_lines
 from co_tui.events.stored_messages import NOT_A_HEADING
 from tests.context.journal.test_work_record import ALL, call, record, result, said
+from tests.support.cases import each_case
 from tests.support.long_run import drawn
 
 
@@ -260,6 +261,62 @@ def test_what_git_brings_back_is_no_longer_stated() -> None:
         assert "Changed in shop.py" in record(*edit("a", "b"), call("bash", command=command), result("")).state_text(
             400, ALL
         ), command
+
+
+def test_what_a_stash_sets_aside_comes_back() -> None:
+    for commands in ("git stash|git stash pop", "git stash push -m x|git stash apply", "git stash; git stash pop"):
+        calls = [each for command in commands.split("|") for each in (call("bash", command=command), result(""))]
+        work = record(*edit("a", "b"), *calls)
+        assert changed(*edit("a", "b"), *calls) == "shop.py:\n    -a\n    +b", commands
+        assert work.calls_of(0)[0].outcome == "", commands
+    aside = record(*edit("a", "b"), call("bash", command="git stash -u"), result("Saved working directory"))
+    assert aside.calls_of(0)[0].outcome == "set aside later" and "as before" in aside.state_text(400, ALL)
+    nothing = call("bash", command="git stash"), result("No local changes to save")
+    assert changed(*edit("a", "b"), *nothing) == "shop.py:\n    -a\n    +b"
+
+
+@each_case(
+    "answer",
+    [
+        "Found 2 occurrences of the text in shop.py. The text must be unique.", "No changes made to shop.py.",
+        "File has been modified since read, either by the user or by a linter.", "Edit rejected by user",
+        "Found 2 matches of the string to replace, but replace_all is false.", "Hunk #1 FAILED at 3",
+        "The user doesn't want to proceed with this tool use.", "Permission to use Edit has been denied.",
+        "1 of 3 edits applied", "File updated unsuccessfully: disk full", "apply_patch verification failed: no line",
+    ],
+)  # fmt: skip
+def test_a_refused_edit_changed_nothing(answer: str) -> None:
+    work = record(edit("a", "b")[0], result(answer))
+    assert "Changed in" not in work.state_text(400, ALL) and work.calls_of(0)[0].outcome == "failed"
+
+
+@each_case(
+    "answer",
+    ["3 of 3 edits applied", "The file shop.py has been modified.", "Found 2 occurrences of a and replaced both."],
+)
+def test_an_edit_that_was_made(answer: str) -> None:
+    assert changed(edit("a", "b")[0], result(answer)) == "shop.py:\n    -a\n    +b"
+
+
+def test_a_patch_may_be_a_word_of_a_command() -> None:
+    patch = "*** Begin Patch\n*** Update File: shop.py\n@@\n-a = 'x'\n+b = 'x'\n*** End Patch"
+    done = call("shell", command=["apply_patch", patch]), result("Success. Updated the following files:\nM shop.py")
+    assert changed(*done) == "shop.py:\n    -a = 'x'\n    +b = 'x'"
+
+
+@each_case(
+    ("path", "command", "printed"),
+    [
+        ("src/main/a.py", "git checkout main", "Switched to branch 'main'"),
+        ("docs/a.py", "git checkout docs", ""),
+        ("dev/a.py", "git checkout -B dev", ""),
+        ("main", "git checkout main", "Already on 'main'"),
+        ("tests/src/a.py", "git checkout -- src", ""),
+    ],
+)
+def test_a_branch_that_is_named_like_a_folder_restores_nothing(path: str, command: str, printed: str) -> None:
+    state = record(*edit("a", "b", path), call("bash", command=command), result(printed)).state_text(400, ALL)
+    assert "+b" in state and f"{path} (" not in state
 
 
 def test_patches_that_are_reversed_or_only_checked_and_those_of_other_versions_change_nothing() -> None:

@@ -1,5 +1,6 @@
 """The steps of a conversation, and where the work stands."""
 
+from time import process_time
 from typing import Any
 
 import pytest
@@ -17,10 +18,12 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.calls import PLAN
 from co_tui.context.journal.conclusions import announcement, concluded
+from co_tui.context.journal.outcomes import REPORTED_AN_ERROR
 from co_tui.context.journal.shell_files import MOST_WRITTEN, Script, scripts_in
 from co_tui.context.journal.text_calls import calls_in_text
 from co_tui.context.journal.work_record import Call, WorkRecord
 from co_tui.events.stored_messages import RESTORED
+from tests.support.cases import each_case
 from tests.support.long_run import drawn
 
 ALL = range(1_000)
@@ -220,6 +223,126 @@ def test_a_program_that_tells_of_errors_and_goes_well_did_not_fail() -> None:
     assert failing(told, "python probe.py | tail -5"), "the code is that of another program"
     assert failing(told.replace("Error:", "FAILED:")) and failing(told.replace("<returncode>0</returncode>", ""))
     assert failing(told.replace("Testing", "Traceback (most recent call last):\nTesting"))
+
+
+def test_an_error_that_a_program_caught_itself_shows_neither_failure_nor_success() -> None:
+    failed = [call("bash", command="python a.py"), result("ValueError: x\n[exit code: 1]")]
+    caught = [call("bash", command="python a.py > b.txt"), result("Exit code: 0\nError: no such key 'x'")]
+    state = record(*failed, *caught).state_text(500, ALL)
+    assert "Still failing: $ python a.py" in state and "went well" not in state and "b.txt" in state
+    ended = record(*caught).calls_of(0)[0]
+    assert (ended.outcome, ended.error) == (REPORTED_AN_ERROR, "Error: no such key 'x'")
+
+
+@each_case(
+    ("printed", "is_failing"),
+    [
+        ("  3 passing\n  1 failing", True), ("3 examples, 1 failure", True), ("3 tests, 0 failures", False),
+        ("FAILURES!\nTests: 3", True), ("a.c:3:5: error: 'x' undeclared", True), ("make: *** [all] Error 1", True),
+        ("[ERROR] Tests run: 3", True), ("[INFO] BUILD SUCCESS", False), ("BUILD FAILED in 3s", True),
+        ("# a/b\n./a.go:3:5: undefined: x", True), ("Failed!  - Failed:     1", True), ("1 error", True),
+        ("Found 1 error in 1 file", True), ("Found 2 errors (2 fixed, 0 remaining).", False), ("0 errors", False),
+        ("✖ 1 problem (1 error)", True), ("│ Error: Missing", True), (" 3 pass\n 0 fail", False), (" 1 fail", True),
+        ("0 tests failed out of 2", False), ("1 tests failed out of 2", True), ("read after 3 failures", False),
+    ],
+)  # fmt: skip
+def test_a_failure_behind_a_pipe_is_seen(printed: str, is_failing: bool) -> None:
+    assert bool(ran("run-it 2>&1 | tail -20", printed).outcome) == is_failing
+
+
+@each_case(
+    ("command", "is_good"),
+    [
+        ("npm test", True), ("cargo test", True), ("yarn build", True), ("uv sync", True), ("npm ci", False),
+        ("pip install x", False), ("pytest -q | tee /tmp/out.log", True), ("make > build.log 2>&1", True),
+        ("grep -n x a.py > found.txt", False), ("sed -i s/a/b/ a.py", False), ("cp a.py b.py", False),
+        ("pytest --version", False), ("pytest --collect-only", False),
+    ],
+)  # fmt: skip
+def test_commands_that_show_that_something_works(command: str, is_good: bool) -> None:
+    state = record(call("bash", command=command), result("ok")).state_text(500, ALL)
+    assert (f"went well: $ {command}" in state) == is_good
+
+
+@each_case(
+    ("failed", "passed", "is_over"),
+    [
+        ("pytest", "pytest --collect-only -q", False), ("pytest tests", "pytest --lf", False),
+        ("mypy src", "mypy --version", False), ("pytest tests", "pytest tests --co", False),
+        ("pytest --lf", "pytest --lf", True), ("pytest --lf", "pytest", True), ("pytest -k a", "pytest -k b", False),
+        ("cargo test parse_x", "cargo test", True), ("cargo test", "cargo test -p one", False),
+        ("cargo test", "cargo build", False), ("go test ./pkg", "go test ./...", True),
+        ("go test ./...", "go test ./pkg", False), ("go test ./pkg", "go test -run TestX ./pkg", False),
+        ("./gradlew test --tests Foo", "./gradlew test", True), ("npm test", "npm run test", True),
+        ("npm test", "npm run build", False), ("python manage.py test app", "python manage.py test", True),
+        ("python manage.py test", "python manage.py migrate", False), ("./run_tests.sh", "bash run_tests.sh", True),
+        ("pytest tests/old/a.py", "rm -rf tests/old", True), ("pytest tests/older/a.py", "rm -rf tests/old", False),
+        ("npm run deploy staging", "npm run deploy", False),
+    ],
+)  # fmt: skip
+def test_which_command_shows_that_a_failed_one_would_go_well(failed: str, passed: str, is_over: bool) -> None:
+    calls = [call("bash", command=failed), result("1 failed\n[exit code: 1]")]
+    state = record(*calls, call("bash", command=passed), result("ok")).state_text(500, ALL)
+    assert ("Still failing" not in state) == is_over
+
+
+def test_a_program_that_was_not_found_is_there_once_it_is_installed() -> None:
+    failed = [call("bash", command="jq . a.json"), result("bash: jq: command not found\n[exit code: 127]")]
+    for command, is_over in (("apt-get install -y jq", True), ("apt-get install -y curl", False)):
+        state = record(*failed, call("bash", command=command), result("ok")).state_text(500, ALL)
+        assert ("Still failing" not in state) == is_over
+
+
+@each_case(
+    ("command", "printed"),
+    [
+        ("rm -rf pkg", ""),
+        ("rm pkg/*.py", ""),
+        ("git clean -fd", "Removing pkg/"),
+        ("git clean -f", "Removing pkg/a.py"),
+    ],
+)
+def test_new_files_that_are_removed_are_not_stated(command: str, printed: str) -> None:
+    new = call("write", file_path="pkg/a.py", content="x = 1"), result("File created successfully")
+    state = record(*new, call("bash", command=command), result(printed)).state_text(500, ALL)
+    assert "a.py" not in state and "*" not in state.partition("went well")[0]
+
+
+def test_files_below_a_removed_folder_are_removed() -> None:
+    edit = call("edit", path="pkg/a.py", old_string="x = 1", new_string="x = 2"), result("Edited.")
+    state = record(*edit, call("bash", command="rm -rf pkg"), result("")).state_text(500, ALL)
+    assert "pkg/a.py (×2, removed)" in state and "x = 2" not in state
+
+
+def test_a_patch_says_which_files_are_new_and_which_are_removed() -> None:
+    codex = "*** Begin Patch\n*** Delete File: b.py\n*** Add File: c.py\n+new = 1\n*** End Patch"
+    diff = "--- /dev/null\n+++ b/c.py\n@@ -0,0 +1 @@\n+new = 1\n--- a/b.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-old = 1\n"
+    for patch in (call("apply_patch", input=codex), call("bash", command=f"git apply <<'EOF'\n{diff}EOF")):
+        state = record(patch, result("Success.")).state_text(500, ALL)
+        assert "New files: c.py" in state and "b.py (removed)" in state
+
+
+def test_a_file_that_was_updated_is_not_new() -> None:
+    wrote = (
+        call("write", file_path="a.py", content="x = 1"),
+        result("The file a.py has been updated. Here is the result"),
+    )
+    assert record(*wrote).state_text(500, ALL).startswith("Files changed: a.py")
+
+
+def test_an_edit_of_a_new_file_is_a_change_after_which_commands_may_end_otherwise() -> None:
+    new = call("write", file_path="a.py", content="x = 1"), result("File created successfully")
+    tests = call("bash", command="pytest"), result("3 passed")
+    edit = call("edit", path="a.py", old_string="x = 1", new_string="x = 2"), result("Edited.")
+    assert "not run since" in record(*new, *tests, *edit).state_text(500, ALL)
+    assert "not run since" not in record(*tests, *new).state_text(500, ALL)
+
+
+@each_case("sign", [" ", "\n", "=", " \n", "=\n", "<", "1 ", "a: "])
+def test_long_results_of_few_signs_are_read_in_time(sign: str) -> None:
+    begun = process_time()
+    ran("pytest", sign * 40_000 + "!")
+    assert process_time() - begun < 1
 
 
 def test_what_was_done_in_a_message_that_is_still_in_the_request_is_not_stated() -> None:
