@@ -198,6 +198,30 @@ def is_same_path(one: str, other: str) -> bool:
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
 
 
+class PathIndex:
+    """The last number that was noted of each path. One is found by the same path, as `is_same_path` has it."""
+
+    def __init__(self) -> None:
+        self._whole: dict[str, int] = {}
+        self._endings: dict[str, int] = {}
+
+    def note(self, path: str, number: int = 0) -> None:
+        endings = _endings(path)
+        self._whole[endings[0]] = number
+        self._endings.update(dict.fromkeys(endings, number))
+
+    def find(self, path: str) -> int:
+        """The last number; -1 without one."""
+        endings = _endings(path)
+        return max(self._endings.get(endings[0], -1), *(self._whole.get(ending, -1) for ending in endings))
+
+
+def _endings(path: str) -> list[str]:
+    """A path, and what is left of it without its first folders."""
+    parts = path.removeprefix("./").rstrip("/").split("/")
+    return ["/".join(parts[at:]) for at in range(len(parts))]
+
+
 def _within(target: str, whole: str) -> bool:
     """Whether a target such as `tests/test_a.py::test_one` is in another, such as `tests`."""
     target, whole = target.removeprefix("./").rstrip("/"), whole.removeprefix("./").rstrip("/")

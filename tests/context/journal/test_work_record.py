@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.journal.calls import PLAN
+from co_tui.context.journal.command_runs import PathIndex, is_same_path
 from co_tui.context.journal.conclusions import announcement, concluded
 from co_tui.context.journal.outcomes import REPORTED_AN_ERROR
 from co_tui.context.journal.shell_files import MOST_WRITTEN, Script, scripts_in
@@ -342,6 +343,27 @@ def test_an_edit_of_a_new_file_is_a_change_after_which_commands_may_end_otherwis
 def test_long_results_of_few_signs_are_read_in_time(sign: str) -> None:
     begun = process_time()
     ran("pytest", sign * 40_000 + "!")
+    assert process_time() - begun < 1
+
+
+PATHS = st.lists(st.sampled_from(["a", "b", "", "."]), min_size=1, max_size=4).map("/".join)
+
+
+@given(st.lists(PATHS, max_size=4), PATHS)
+def test_an_index_finds_the_same_paths(noted: list[str], path: str) -> None:
+    index = PathIndex()
+    for number, each in enumerate(noted):
+        index.note(each, number)
+    assert index.find(path) == max((at for at, each in enumerate(noted) if is_same_path(each, path)), default=-1)
+
+
+def test_a_step_takes_no_longer_after_many_others() -> None:
+    """Files with one name in many folders are changed and read, and what is read last is not outdated."""
+    index = PathIndex()
+    begun = process_time()
+    for number in range(4_000):
+        index.note(f"/app/d{number}/__init__.py", number)
+    assert [index.find(f"d{number}/__init__.py") for number in range(4_000)] == [*range(4_000)]
     assert process_time() - begun < 1
 
 
