@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 MOST_CHARS: Final = 40_000
 """Longer commands are read up to here."""
-MOST_SIGNS: Final = 1_000
+MOST_SIGNS: Final = 500
 """And up to so many lines and signs such as `|` outside quotes and here-documents: the time grows by their square."""
 _TOKEN: Final = re.compile(
     r"\\.|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|(?<!\S)#[^\n]*+"

@@ -43,7 +43,7 @@ _NARROWS: Final = frozenset((
 ))  # fmt: skip
 _RUNS_A_PART: Final = frozenset(("--lf", "--last-failed", "--onlyFailures", "--only-failures", "--lib", "--doc"))
 RUNS_NOTHING: Final = frozenset((
-    "--collect-only", "--co", "--version", "--help", "-h", "--markers", "--fixtures", "--setup-plan", "--dry-run",
+    "--collect-only", "--co", "--version", "--help", "--markers", "--fixtures", "--setup-plan", "--dry-run",
     "--list", "--listTests", "--no-run",
 ))  # fmt: skip
 _SHELLS: Final = frozenset(("bash", "sh", "zsh"))
@@ -70,7 +70,8 @@ class Run(NamedTuple):
     @property
     def _runs_all(self) -> bool:
         """Whether it would run on everything without a target."""
-        return self.program in RUN_ALL or self.program.rpartition(" ")[2] in _CHECKS
+        program, _, verb = self.program.partition(" ")
+        return program in RUN_ALL or (program in _WITH_VERB and verb in _CHECKS)
 
     def covers(self, earlier: "Run") -> bool:
         """Whether a good run of this shows that the earlier one would be good too."""

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from sys import intern
 from typing import Any, Final, NamedTuple
@@ -319,7 +319,7 @@ class WorkRecord:
 
     def _undo_last(self, path: str = "") -> None:
         """The user undid the edits of the newest reply with any; or a tool the newest edit of a file."""
-        for at in reversed(self._edited.get(path, [])):
+        for at in reversed(self._steps_that_edited([path])):
             edits = [call for call in self.steps[at].calls if call.changed and call.outcome in DONE]
             if path:
                 edits = [call for call in edits if path in call.changed][-1:]
@@ -342,13 +342,18 @@ class WorkRecord:
 
     def _undo(self, paths: Collection[str], outcome: str) -> None:
         """A command brought files back as they were before the edits."""
-        for at in sorted({at for path in paths for at in self._edited.get(path, ())}):
+        for at in self._steps_that_edited(paths):
             edits = [
                 call
                 for call in self.steps[at].calls
                 if call.changed and call.outcome in DONE and set(paths).issuperset(call.changed)
             ]
             self._end_edits(at, edits, outcome)
+
+    def _steps_that_edited(self, paths: Iterable[str]) -> list[int]:
+        """The steps before this one that edited one of these files, in order; of no name, those that edited any."""
+        found = {at for path in paths for at in self._edited.get(path, ()) if at < len(self.steps)}
+        return sorted(found)
 
     def _end_edits(self, at: int, edits: Collection[Call], outcome: str) -> None:
         """Edits of a step no longer count."""

@@ -234,6 +234,7 @@ class WorkState:
         if self._aside:
             changed, self._net = self._aside.pop()
             self._changed |= changed
+            self._changed_at = self._calls + 1
 
     def were_there(self, paths: Iterable[str]) -> None:
         """Files that are written were there before."""
