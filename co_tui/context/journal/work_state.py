@@ -269,8 +269,7 @@ class WorkState:
             self._made.note(path)
         else:
             self._named.setdefault(_last_names(path), {})[path] = None
-        if not (is_new and change.is_removed):
-            self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
+        self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
         if not is_new or (edit and before and not change.is_whole):
             self._changed_at = self._calls
 

@@ -303,10 +303,10 @@ def test_a_program_that_was_not_found_is_there_once_it_is_installed() -> None:
         ("git clean -f", "Removing pkg/a.py"),
     ],
 )
-def test_new_files_that_are_removed_are_not_stated(command: str, printed: str) -> None:
+def test_new_files_that_are_removed_with_others_are_stated_as_removed(command: str, printed: str) -> None:
     new = call("write", file_path="pkg/a.py", content="x = 1"), result("File created successfully")
     state = record(*new, call("bash", command=command), result(printed)).state_text(500, ALL)
-    assert "a.py" not in state and "*" not in state.partition("went well")[0]
+    assert "New files: pkg/a.py (×2, removed)" in state and "*" not in state.partition("Last")[0]
 
 
 def test_files_below_a_removed_folder_are_removed() -> None:
