@@ -25,7 +25,7 @@ from co_tui.context.journal.command_runs import (
 )
 from co_tui.context.journal.conclusions import says_little, strength_of
 from co_tui.context.journal.net_changes import GAP, NetChanges
-from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
+from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, REPORTED_AN_ERROR, Ending
 from co_tui.context.journal.shell_files import Change, base_name, restored_by
 from co_tui.context.journal.shown_lines import safe
 from co_tui.context.measure.count import estimate_text
@@ -175,6 +175,12 @@ class WorkState:
             self._fail(begun, ending)
         elif not ending.outcome:
             self._go_well(begun, changes, at)
+        elif ending.outcome == REPORTED_AN_ERROR:  # another error than before is not why it failed
+            self._failing = [
+                each
+                for each in self._failing
+                if not _is_same(each.head, begun.head) or each.ending.error == ending.error
+            ]
 
     @property
     def left_out(self) -> LeftOut:
@@ -429,12 +435,12 @@ def _is_check(begun: Begun, changes: Sequence[Change]) -> bool:
     """Whether a command that goes well shows that something works. Its output may go to a file."""
     line = begun.line or ()
     words = {word for simple in line for word in simple.words[1:]}
-    outputs = {path for simple in line for path in (*simple.written, *(simple.words if simple.is_filter else ()))}
+    works = [simple for simple in line if program_of(simple) not in READERS and program_of(simple) != WRITE]
+    outputs = {path for simple in works for path in (*simple.written, *(simple.words if simple.is_filter else ()))}
     installs = begun.verb in INSTALLERS and not TO_INSTALL.isdisjoint(words)
     if installs or begun.run.program in INLINE or not RUNS_NOTHING.isdisjoint(words):
         return False
-    only_shows = all(program in READERS or program == WRITE for program in map(program_of, line))
-    return bool(line) and not only_shows and all(change.path in outputs for change in changes)
+    return bool(works) and all(change.path in outputs for change in changes)
 
 
 def _ran(ending: Ending) -> bool:

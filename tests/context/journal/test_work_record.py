@@ -227,12 +227,15 @@ def test_a_program_that_tells_of_errors_and_goes_well_did_not_fail() -> None:
 
 
 def test_an_error_that_a_program_caught_itself_shows_neither_failure_nor_success() -> None:
-    failed = [call("bash", command="python a.py"), result("ValueError: x\n[exit code: 1]")]
-    caught = [call("bash", command="python a.py > b.txt"), result("Exit code: 0\nError: no such key 'x'")]
+    error = "Error: no such key 'x'"
+    failed = [call("bash", command="python a.py > b.txt"), result(f"{error}\n[exit code: 1]")]
+    caught = [call("bash", command="python a.py > b.txt"), result(f"Exit code: 0\n{error}")]
     state = record(*failed, *caught).state_text(500, ALL)
     assert "Still failing: $ python a.py" in state and "went well" not in state and "b.txt" in state
+    other = [failed[0], result("IndentationError: expected a block\n[exit code: 1]")]
+    assert "Still failing" not in record(*other, *caught).state_text(500, ALL)
     ended = record(*caught).calls_of(0)[0]
-    assert (ended.outcome, ended.error) == (REPORTED_AN_ERROR, "Error: no such key 'x'")
+    assert (ended.outcome, ended.error) == (REPORTED_AN_ERROR, error)
 
 
 @each_case(
@@ -257,7 +260,7 @@ def test_a_failure_behind_a_pipe_is_seen(printed: str, is_failing: bool) -> None
         ("npm test", True), ("cargo test", True), ("yarn build", True), ("uv sync", True), ("npm ci", False),
         ("pip install x", False), ("pytest -q | tee /tmp/out.log", True), ("make > build.log 2>&1", True),
         ("grep -n x a.py > found.txt", False), ("sed -i s/a/b/ a.py", False), ("cp a.py b.py", False),
-        ("pytest --version", False), ("pytest --collect-only", False),
+        ("echo 'x = 1' > a.py; python a.py", False), ("pytest --version", False), ("pytest --collect-only", False),
     ],
 )  # fmt: skip
 def test_commands_that_show_that_something_works(command: str, is_good: bool) -> None:
