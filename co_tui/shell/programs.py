@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 MOST_CHARS: Final = 40_000
 """Longer commands are read up to here."""
-MOST_SIGNS: Final = 1_000
-"""And up to so many signs such as `|` outside quotes and here-documents: the time grows by their square."""
+MOST_SIGNS: Final = 500
+"""And up to so many lines and signs such as `|` outside quotes and here-documents: the time grows by their square."""
 _TOKEN: Final = re.compile(
     r"\\.|'[^']*+'|\"(?:[^\"\\]|\\.)*+\"|(?<!\S)#[^\n]*+"
     r"|(?<!<)<<-?[ \t]*(['\"]?)(?P<end>\w++)\1|(?P<line>\n)|(?P<sign>[|&;<>(){}])",
@@ -79,7 +79,7 @@ def _bounded(command: str) -> str:
     ends: list[str] = []
     while found := _TOKEN.search(command, at):
         at = found.end()
-        signs += found["sign"] is not None
+        signs += bool(found["sign"] or found["line"])
         ends += [found["end"]] if found["end"] else ()
         if signs > MOST_SIGNS:
             return command[: found.start()]

@@ -19,7 +19,8 @@ CHANGED_LINES, CHANGED_CHARS = 3, 160
 """Of the lines that an edit removes, and of those that it adds; of all of them."""
 _MADE: Final = re.compile(r"success|edited|updated|replaced|applied|changed|modified|\bdone\b|\bok\b", re.IGNORECASE)
 _NOT_MADE: Final = re.compile(
-    r"\b(?:0|no|not|none|nothing|problems?|errors?|warnings?|wait\w*|propos\w*|pending|fail\w*|unsuccess\w*|reject\w*|denied|\w+n't)\b",
+    r"\b(?:0|no|not|none|nothing|problems?|errors?|warnings?|wait\w*|propos\w*|pending|fail\w*|\w+n't"
+    r"|unsuccess\w*|reject\w*|denied)\b",
     re.IGNORECASE,
 )
 FOUND_CHARS: Final = 80

@@ -43,7 +43,7 @@ _NARROWS: Final = frozenset((
 ))  # fmt: skip
 _RUNS_A_PART: Final = frozenset(("--lf", "--last-failed", "--onlyFailures", "--only-failures", "--lib", "--doc"))
 RUNS_NOTHING: Final = frozenset((
-    "--collect-only", "--co", "--version", "--help", "-h", "--markers", "--fixtures", "--setup-plan", "--dry-run",
+    "--collect-only", "--co", "--version", "--help", "--markers", "--fixtures", "--setup-plan", "--dry-run",
     "--list", "--listTests", "--no-run",
 ))  # fmt: skip
 _SHELLS: Final = frozenset(("bash", "sh", "zsh"))
@@ -70,7 +70,8 @@ class Run(NamedTuple):
     @property
     def _runs_all(self) -> bool:
         """Whether it would run on everything without a target."""
-        return self.program in RUN_ALL or self.program.rpartition(" ")[2] in _CHECKS
+        program, _, verb = self.program.partition(" ")
+        return program in RUN_ALL or (program in _WITH_VERB and verb in _CHECKS)
 
     def covers(self, earlier: "Run") -> bool:
         """Whether a good run of this shows that the earlier one would be good too."""
@@ -196,6 +197,30 @@ def is_same_path(one: str, other: str) -> bool:
     """Whether two paths are the same, or the end of the other."""
     one, other = one.removeprefix("./").rstrip("/"), other.removeprefix("./").rstrip("/")
     return one == other or one.endswith(f"/{other}") or other.endswith(f"/{one}")
+
+
+class PathIndex:
+    """The last number that was noted of each path. One is found by the same path, as `is_same_path` has it."""
+
+    def __init__(self) -> None:
+        self._whole: dict[str, int] = {}
+        self._endings: dict[str, int] = {}
+
+    def note(self, path: str, number: int = 0) -> None:
+        endings = _endings(path)
+        self._whole[endings[0]] = number
+        self._endings.update(dict.fromkeys(endings, number))
+
+    def find(self, path: str) -> int:
+        """The last number; -1 without one."""
+        endings = _endings(path)
+        return max(self._endings.get(endings[0], -1), *(self._whole.get(ending, -1) for ending in endings))
+
+
+def _endings(path: str) -> list[str]:
+    """A path, and what is left of it without its first folders."""
+    parts = path.removeprefix("./").rstrip("/").split("/")
+    return ["/".join(parts[at:]) for at in range(len(parts))]
 
 
 def _within(target: str, whole: str) -> bool:

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from sys import intern
 from typing import Any, Final, NamedTuple
@@ -20,7 +20,7 @@ from pydantic_ai.messages import (
 
 from co_tui.context.journal.answers import Answer, answer_of
 from co_tui.context.journal.calls import EDIT, Begun, Role, begin_call, changed_by, done_by
-from co_tui.context.journal.command_runs import is_same_path
+from co_tui.context.journal.command_runs import PathIndex
 from co_tui.context.journal.conclusions import announcement, concluded, only_says_it_works, retracts
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.net_changes import GAP, patch_changes
@@ -148,8 +148,10 @@ class WorkRecord:
         """Whether it asks for an answer without edits."""
         self._asked_before = False
         """Whether there was one before."""
-        self._changed_in: dict[str, dict[str, int]] = {}
-        """Names of files without their folders → paths → the number of the last message that changed one."""
+        self._changed_in = PathIndex()
+        """The number of the last message that changed a file."""
+        self._edited: dict[str, list[int]] = {"": []}
+        """Files → the steps that edited them; under no name, those that edited any."""
         self._state = WorkState()
 
     def add(self, message: ModelMessage) -> None:
@@ -175,9 +177,7 @@ class WorkRecord:
         """Whether a file that a call read was changed since, or the call was made again."""
         if call.outcome and call.role in _REPEATABLE and GAP not in call.head and self._times[call.head] > call.time:
             return True
-        files = [path.partition(":")[0] for path in call.read]
-        changed = ((file, *each) for file in files for each in self._changed_in.get(base_name(file), {}).items())
-        return any(at > call.call_at[0] and is_same_path(path, file) for file, path, at in changed)
+        return any(self._changed_in.find(path.partition(":")[0]) > call.call_at[0] for path in call.read)
 
     def observes(self, number: int) -> bool:
         """Whether a user message is the result of a call in text, not the user's words."""
@@ -326,9 +326,8 @@ class WorkRecord:
 
     def _undo_last(self, path: str = "") -> None:
         """The user undid the edits of the newest reply with any; or a tool the newest edit of a file."""
-        for at in range(len(self.steps) - 1, -1, -1):
-            step = self.steps[at]
-            edits = [call for call in step.calls if call.changed and call.outcome in DONE]
+        for at in reversed(self._steps_that_edited([path])):
+            edits = [call for call in self.steps[at].calls if call.changed and call.outcome in DONE]
             if path:
                 edits = [call for call in edits if path in call.changed][-1:]
             if edits:
@@ -350,13 +349,18 @@ class WorkRecord:
 
     def _undo(self, paths: Collection[str], outcome: str) -> None:
         """A command brought files back as they were before the edits."""
-        for at, step in enumerate(self.steps):
+        for at in self._steps_that_edited(paths):
             edits = [
                 call
-                for call in step.calls
+                for call in self.steps[at].calls
                 if call.changed and call.outcome in DONE and set(paths).issuperset(call.changed)
             ]
             self._end_edits(at, edits, outcome)
+
+    def _steps_that_edited(self, paths: Iterable[str]) -> list[int]:
+        """The steps before this one that edited one of these files, in order; of no name, those that edited any."""
+        found = {at for path in paths for at in self._edited.get(path, ()) if at < len(self.steps)}
+        return sorted(found)
 
     def _end_edits(self, at: int, edits: Collection[Call], outcome: str) -> None:
         """Edits of a step no longer count."""
@@ -398,15 +402,22 @@ class WorkRecord:
         if begun.role is Role.SHOWED_CHANGES and not ending.outcome and call.result_at is not None and _is_whole(begun):
             self._state.show_changes(call.result_at[0], patch_changes(text))
         changed = tuple(change.path for change in changes)
-        for path in changed:
-            self._changed_in.setdefault(base_name(path), {})[path] = call.call_at[0]
         if restored := [change.path for change in changes if change.is_restored]:
             self._undo(restored, RESTORED_LATER)
+        self._note_edits(call.call_at[0], changed)
         read = () if ending.outcome else begun.read
         if begun.reads:
             self._state.saw(read, text)
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
+
+    def _note_edits(self, number: int, paths: Collection[str]) -> None:
+        """A step edited these files."""
+        step = bisect_left(self.steps, number, key=lambda each: each.number)
+        for path in paths:
+            self._changed_in.note(path, number)
+        for path in ("", *paths) if paths else ():
+            self._edited.setdefault(path, []).append(step)
 
     def _follow_scripts(self, begun: Begun, written: Collection[str]) -> None:
         """Python files were written or changed."""

@@ -18,13 +18,14 @@ from co_tui.context.journal.command_runs import (
     RUNS_NOTHING,
     TO_INSTALL,
     WRITE,
+    PathIndex,
     Run,
     is_same_path,
     program_of,
 )
 from co_tui.context.journal.conclusions import says_little, strength_of
 from co_tui.context.journal.net_changes import GAP, NetChanges
-from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, Ending
+from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, REPORTED_AN_ERROR, Ending
 from co_tui.context.journal.shell_files import Change, base_name, restored_by
 from co_tui.context.journal.shown_lines import safe
 from co_tui.context.measure.count import estimate_text
@@ -135,8 +136,12 @@ class WorkState:
         self._copies: dict[str, str] = {}
         """Copies → the files that they are copies of, as these were before all edits."""
         self._read: dict[str, None] = {}
-        self._seen: set[str] = set()
-        """All files that were read, without the numbers of lines."""
+        self._seen = PathIndex()
+        """All files that were read."""
+        self._made = PathIndex()
+        """All files that are new, or were."""
+        self._named: dict[str, dict[str, None]] = {}
+        """The last two names in paths → all files so named that were changed."""
         self._last_good = ""
         self._good_at = 0
         self._went_to: set[str] = set()
@@ -171,6 +176,12 @@ class WorkState:
             self._fail(begun, ending)
         elif not ending.outcome:
             self._go_well(begun, changes, at)
+        elif ending.outcome == REPORTED_AN_ERROR:  # another error than before is not why it failed
+            self._failing = [
+                each
+                for each in self._failing
+                if not _is_same(each.head, begun.head) or each.ending.error == ending.error
+            ]
 
     @property
     def left_out(self) -> LeftOut:
@@ -199,7 +210,8 @@ class WorkState:
         ]
         found = [each for change in found for each in self._with_files_below(change)]
         named = {change.path for change in found}
-        known = [path for path, of in self._changed.items() if not of.is_new and not of.is_restored]
+        runs_git = any(simple.program == "git" for simple in line)
+        known = [path for path, of in self._changed.items() if runs_git and not of.is_new and not of.is_restored]
         found += [Change(path, is_restored=True) for path in restored_by(line, known, printed) if path not in named]
         if any(simple.program == "git" and "commit" in simple.words[1:3] for simple in line):
             self._committed.update(known)
@@ -229,10 +241,12 @@ class WorkState:
         if self._aside:
             changed, self._net = self._aside.pop()
             self._changed |= changed
+            self._changed_at = self._calls + 1
 
     def were_there(self, paths: Iterable[str]) -> None:
         """Files that are written were there before."""
-        self._seen.update(paths)
+        for path in paths:
+            self._seen.note(path)
 
     def show_changes(self, at: int, patch: Mapping[str, Sequence[str]]) -> None:
         """A patch showed what was changed so far."""
@@ -256,12 +270,13 @@ class WorkState:
         if edit:
             self._net.add(path, at, edit, is_sure=not begun.runs_script)
         before = self._changed.pop(path, None)
-        is_new = (
-            before.is_new if before else change.is_whole and not any(is_same_path(read, path) for read in self._seen)
-        )
+        is_new = before.is_new if before else change.is_whole and self._seen.find(path) < 0
         times = before.times + 1 if before else 1
-        if not (is_new and change.is_removed):
-            self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
+        if is_new:
+            self._made.note(path)
+        else:
+            self._named.setdefault(_last_names(path), {})[path] = None
+        self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
         if not is_new or (edit and before and not change.is_whole):
             self._changed_at = self._calls
 
@@ -269,8 +284,9 @@ class WorkState:
         """The name under which a file is known: the whole path of one may be the other's, within its folder. A new one
         may be a copy."""
         path = normpath(path)
-        there = (known for known, of in self._changed.items() if not of.is_new and _is_whole_of(known, path))
-        return path if path in self._changed else next(there, path)
+        alike = () if path in self._changed else self._named.get(_last_names(path), ())
+        there = (known for known in alike if known in self._changed and _is_whole_of(known, path))
+        return next(there, path)
 
     def undo(self, paths: Iterable[str]) -> None:
         """The user undid an edit of these files."""
@@ -297,7 +313,7 @@ class WorkState:
         return run.program in INLINE or (self._is_new(run.targets) and not _is_test(run.targets))
 
     def _is_new(self, targets: Sequence[str]) -> bool:
-        return any(of.is_new and is_same_path(path, targets[0]) for path, of in self._changed.items() if targets)
+        return bool(targets) and self._made.find(targets[0]) >= 0
 
     def restore(self, folder: str, as_before: Iterable[str], changed: Iterable[str]) -> None:
         """The user restored files of a folder: some are as before all changes, others are changed."""
@@ -307,7 +323,9 @@ class WorkState:
             self._changed.pop(name, None)
             self._net.forget(name)
         for path in changed:
-            self._changed.setdefault(known.get(_whole_path(folder, path), path), _Changed(1))
+            name = known.get(_whole_path(folder, path), path)
+            self._changed.setdefault(name, _Changed(1))
+            self._named.setdefault(_last_names(name), {})[name] = None
 
     def _fail(self, begun: Begun, ending: Ending) -> None:
         run, head = begun.run, begun.head
@@ -332,7 +350,7 @@ class WorkState:
         for path in begun.read:
             self._read.pop(path, None)
             self._read[path] = None
-            self._seen.add(_LINES.sub("", path))
+            self._seen.note(_LINES.sub("", path))
         for path in list(self._read)[:-_KEPT_READ]:
             del self._read[path]
 
@@ -418,12 +436,12 @@ def _is_check(begun: Begun, changes: Sequence[Change]) -> bool:
     """Whether a command that goes well shows that something works. Its output may go to a file."""
     line = begun.line or ()
     words = {word for simple in line for word in simple.words[1:]}
-    outputs = {path for simple in line for path in (*simple.written, *(simple.words if simple.is_filter else ()))}
+    works = [simple for simple in line if program_of(simple) not in READERS and program_of(simple) != WRITE]
+    outputs = {path for simple in works for path in (*simple.written, *(simple.words if simple.is_filter else ()))}
     installs = begun.verb in INSTALLERS and not TO_INSTALL.isdisjoint(words)
     if installs or begun.run.program in INLINE or not RUNS_NOTHING.isdisjoint(words):
         return False
-    only_shows = all(program in READERS or program == WRITE for program in map(program_of, line))
-    return bool(line) and not only_shows and all(change.path in outputs for change in changes)
+    return bool(works) and all(change.path in outputs for change in changes)
 
 
 def _ran(ending: Ending) -> bool:
@@ -440,6 +458,10 @@ def _is_gone(target: str, removed: Iterable[str]) -> bool:
 
 def _is_test(targets: Sequence[str]) -> bool:
     return "test" in base_name(targets[0]).lower() if targets else False
+
+
+def _last_names(path: str) -> str:
+    return "/".join(path.split("/")[-2:])
 
 
 def _is_whole_of(one: str, other: str) -> bool:

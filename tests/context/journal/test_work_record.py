@@ -17,6 +17,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.journal.calls import PLAN
+from co_tui.context.journal.command_runs import PathIndex, is_same_path
 from co_tui.context.journal.conclusions import announcement, concluded
 from co_tui.context.journal.outcomes import REPORTED_AN_ERROR
 from co_tui.context.journal.shell_files import MOST_WRITTEN, Script, scripts_in
@@ -226,12 +227,15 @@ def test_a_program_that_tells_of_errors_and_goes_well_did_not_fail() -> None:
 
 
 def test_an_error_that_a_program_caught_itself_shows_neither_failure_nor_success() -> None:
-    failed = [call("bash", command="python a.py"), result("ValueError: x\n[exit code: 1]")]
-    caught = [call("bash", command="python a.py > b.txt"), result("Exit code: 0\nError: no such key 'x'")]
+    error = "Error: no such key 'x'"
+    failed = [call("bash", command="python a.py > b.txt"), result(f"{error}\n[exit code: 1]")]
+    caught = [call("bash", command="python a.py > b.txt"), result(f"Exit code: 0\n{error}")]
     state = record(*failed, *caught).state_text(500, ALL)
     assert "Still failing: $ python a.py" in state and "went well" not in state and "b.txt" in state
+    other = [failed[0], result("IndentationError: expected a block\n[exit code: 1]")]
+    assert "Still failing" not in record(*other, *caught).state_text(500, ALL)
     ended = record(*caught).calls_of(0)[0]
-    assert (ended.outcome, ended.error) == (REPORTED_AN_ERROR, "Error: no such key 'x'")
+    assert (ended.outcome, ended.error) == (REPORTED_AN_ERROR, error)
 
 
 @each_case(
@@ -256,7 +260,7 @@ def test_a_failure_behind_a_pipe_is_seen(printed: str, is_failing: bool) -> None
         ("npm test", True), ("cargo test", True), ("yarn build", True), ("uv sync", True), ("npm ci", False),
         ("pip install x", False), ("pytest -q | tee /tmp/out.log", True), ("make > build.log 2>&1", True),
         ("grep -n x a.py > found.txt", False), ("sed -i s/a/b/ a.py", False), ("cp a.py b.py", False),
-        ("pytest --version", False), ("pytest --collect-only", False),
+        ("echo 'x = 1' > a.py; python a.py", False), ("pytest --version", False), ("pytest --collect-only", False),
     ],
 )  # fmt: skip
 def test_commands_that_show_that_something_works(command: str, is_good: bool) -> None:
@@ -302,10 +306,10 @@ def test_a_program_that_was_not_found_is_there_once_it_is_installed() -> None:
         ("git clean -f", "Removing pkg/a.py"),
     ],
 )
-def test_new_files_that_are_removed_are_not_stated(command: str, printed: str) -> None:
+def test_new_files_that_are_removed_with_others_are_stated_as_removed(command: str, printed: str) -> None:
     new = call("write", file_path="pkg/a.py", content="x = 1"), result("File created successfully")
     state = record(*new, call("bash", command=command), result(printed)).state_text(500, ALL)
-    assert "a.py" not in state and "*" not in state.partition("went well")[0]
+    assert "New files: pkg/a.py (×2, removed)" in state and "*" not in state.partition("Last")[0]
 
 
 def test_files_below_a_removed_folder_are_removed() -> None:
@@ -342,6 +346,27 @@ def test_an_edit_of_a_new_file_is_a_change_after_which_commands_may_end_otherwis
 def test_long_results_of_few_signs_are_read_in_time(sign: str) -> None:
     begun = process_time()
     ran("pytest", sign * 40_000 + "!")
+    assert process_time() - begun < 1
+
+
+PATHS = st.lists(st.sampled_from(["a", "b", "", "."]), min_size=1, max_size=4).map("/".join)
+
+
+@given(st.lists(PATHS, max_size=4), PATHS)
+def test_an_index_finds_the_same_paths(noted: list[str], path: str) -> None:
+    index = PathIndex()
+    for number, each in enumerate(noted):
+        index.note(each, number)
+    assert index.find(path) == max((at for at, each in enumerate(noted) if is_same_path(each, path)), default=-1)
+
+
+def test_a_step_takes_no_longer_after_many_others() -> None:
+    """Files with one name in many folders are changed and read, and what is read last is not outdated."""
+    index = PathIndex()
+    begun = process_time()
+    for number in range(4_000):
+        index.note(f"/app/d{number}/__init__.py", number)
+    assert [index.find(f"d{number}/__init__.py") for number in range(4_000)] == [*range(4_000)]
     assert process_time() - begun < 1
 
 
