@@ -304,13 +304,14 @@ def _sentences(text: str) -> list[_Sentence]:
     prose = text[:_READ_CHARS]
     for block in (_EDIT_BLOCK, FENCED, _CALL):
         prose = block.sub("\n", prose)
+    is_one_line = "\n" not in text.strip()
     found: list[_Sentence] = []
     for line in prose.splitlines():
         item = _ITEM.match(line)
         if _HEADING.match(line) or (not item and _NOT_PROSE.match(line)):
             continue
         stated = _LABEL.sub("", line[item.end() :] if item else line, count=1).strip()
-        if item or _ENDS.search(stated) or _WIDE.search(stated) or "\n" not in text.strip():
+        if item or _ENDS.search(stated) or _WIDE.search(stated) or is_one_line:
             found += [_Sentence(each, item is not None, at) for at, each in enumerate(_split(stated), len(found))]
     return found
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -22,7 +23,8 @@ _NESTED: Final = late_pattern(
     re.DOTALL | re.MULTILINE,
 )
 _FIELD: Final = late_pattern(r"<(\w+)>(.*?)</\1>", re.DOTALL)
-_FENCE: Final = late_pattern(r"^(`{3,})([\w.+-]*)[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+_FENCE: Final = late_pattern(r"(`{3,})([\w.+-]*)[ \t]*")
+"""A line that begins a block of code, or ends one."""
 _FENCES: Final = ("```", "<source>", "<code>", "<pre>", "<codeblock>", "<sourcecode>")
 """How the line before an edit block may begin."""
 _SHELL_FENCES: Final = frozenset(("", "bash", "sh", "shell", "console", "zsh", "mswea_bash_command", "action"))
@@ -86,9 +88,32 @@ def _tagged(text: str) -> Iterator[TextCall]:
 
 def _fenced(text: str) -> Iterator[TextCall]:
     """The last fenced command: agents with this protocol run one a reply."""
-    last = next(reversed(list(_FENCE.finditer(text))), None)
-    if last is not None and last[2] in _SHELL_FENCES and last[3].strip():
-        yield TextCall("bash", {"command": last[3].strip("\n")}, is_sure=last[2].startswith("mswea"))
+    last = next(reversed(list(_fences(text))), None)
+    if last is not None and last.language in _SHELL_FENCES and last.text.strip():
+        yield TextCall("bash", {"command": last.text.strip("\n")}, is_sure=last.language.startswith("mswea"))
+
+
+class _Fence(NamedTuple):
+    language: str
+    text: str
+
+
+def _fences(text: str) -> Iterator[_Fence]:
+    """The blocks of code, each between lines with equal marks. Not by a pattern, which would look for each end anew."""
+    lines = text.split("\n") if "```" in text else []
+    marks = [_FENCE.fullmatch(line) for line in lines]
+    ends: dict[str, list[int]] = {}
+    for number, mark in enumerate(marks):
+        if mark and not mark[2]:
+            ends.setdefault(mark[1], []).append(number)
+    behind = 0
+    for number, mark in enumerate(marks):
+        if mark is None or number < behind:
+            continue
+        closing = ends.get(mark[1], [])
+        if (at := bisect_right(closing, number)) < len(closing):
+            behind = closing[at] + 1
+            yield _Fence(mark[2], "\n".join(lines[number + 1 : closing[at]]))
 
 
 def _edits(text: str) -> Iterator[TextCall]:

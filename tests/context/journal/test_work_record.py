@@ -1,5 +1,6 @@
 """The steps of a conversation, and where the work stands."""
 
+import re
 from time import process_time
 from typing import Any
 
@@ -745,3 +746,16 @@ def test_hostile_texts_are_read_quickly() -> None:
     for text in ("ready when you are " * 26 + "x", "sorry " * 40 + "x", "thank you for " * 40 + "!x", "ok " * 9_000):
         assert announcement(text) == ""
     assert calls_in_text("<tool_call>{" * 15_000) == []
+
+
+FENCE = re.compile(r"^(`{3,})([\w.+-]*)[ \t]*\n(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)
+LINES = st.lists(st.sampled_from(["```", "````", "```sh", "```diff", "```bash ", "ls", "", "b ```"]), max_size=9)
+
+
+@given(LINES)
+def test_the_last_fenced_command_is_the_one_that_a_pattern_finds(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    last = next(reversed(list(FENCE.finditer(text))), None)
+    is_command = last is not None and last[2] in ("", "sh", "bash") and last[3].strip()
+    wanted = [{"command": last[3].strip("\n")}] if last is not None and is_command else []
+    assert [dict(call.values) for call in calls_in_text(text)] == wanted
