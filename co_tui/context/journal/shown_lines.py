@@ -23,7 +23,8 @@ _ENVELOPE: Final = late_pattern(
     r"|\[?(?:The )?[Cc]ommand (?:completed|finished|executed|failed)(?: with (?:exit )?code:? -?\d+)?\.?\]?"
     r"|\[(?:Current working directory|Python interpreter): .*\]|\((?:Open file|Current directory): .*\)|bash-\$"
     r"|EXECUTION RESULT of \[.*\]:|\[[\w ]+ for '.*'\] Result:|OBSERVATION:"
-    r"|WARNING: Running pip as the 'root' user .*|\[notice\] (?:A new release of pip|To update, run).*"
+    r"|WARNING: (?:Running pip as the 'root' user|Retrying \(Retry).*"
+    r"|\[notice\] (?:A new release of pip|To update, run).*"
 )
 """A line that only wraps a result, or that a program prints whatever it did."""
 _PROGRESS: Final = late_pattern(

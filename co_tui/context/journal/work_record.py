@@ -277,7 +277,7 @@ class WorkRecord:
     def _add_request(self, number: int, message: ModelRequest) -> None:
         match (message.metadata or {}).get(RESTORED):
             case {"folder": str(folder), "as_before": [*before], "changed": [*changed]}:
-                self._state.restore(folder, map(str, before), map(str, changed))
+                self._state.files.restore(folder, map(str, before), map(str, changed))
         returned = [part for part in message.parts if isinstance(part, ToolReturnPart | RetryPromptPart)]
         for at, part in enumerate(transcript_parts(message)):
             if part.by.endswith(_OF_TOOL) and returned:
@@ -331,7 +331,7 @@ class WorkRecord:
             if path:
                 edits = [call for call in edits if path in call.changed][-1:]
             if edits:
-                self._state.undo(path for call in edits for path in call.changed)
+                self._state.files.undo(path for call in edits for path in call.changed)
                 self._end_edits(at, edits, RESTORED_LATER if path else UNDONE)
                 return
 
@@ -339,10 +339,10 @@ class WorkRecord:
         """The files that a command brought back as they were, until their edits are made again."""
         times, restored = stashed_by(line, text), tuple[Change, ...]()
         if times > 0:
-            restored = self._state.set_aside()
+            restored = self._state.files.set_aside()
             self._undo([change.path for change in restored], SET_ASIDE)
         elif times < 0:
-            self._state.bring_back()
+            self._state.files.bring_back(self._state.calls)
             for at, step in enumerate(self.steps):
                 self._end_edits(at, [call for call in step.calls if call.outcome == SET_ASIDE], "")
         return restored
@@ -395,19 +395,19 @@ class WorkRecord:
             if len(script.files) == 1:
                 begun = begun._replace(edits={**begun.edits, script.files[0]: script.edits}, runs_script=True)
         done = done_by(begun, ending.outcome, text)
-        changes = self._stashed(done, text) + self._state.as_restored(changes, done, text)
-        if begun.line is None and _OVERWRITTEN.search(text[:400]):
-            self._state.were_there(change.path for change in changes[:1])
+        changes = self._stashed(done, text) + self._state.files.as_restored(changes, done, text)
+        if changes and begun.line is None and _OVERWRITTEN.search(text[:400]):
+            self._state.files.was_there(changes[0].path)
         self._state.add(begun, ending, changes, call.call_at[0])
         if begun.role is Role.SHOWED_CHANGES and not ending.outcome and call.result_at is not None and _is_whole(begun):
-            self._state.show_changes(call.result_at[0], patch_changes(text))
+            self._state.files.show_changes(call.result_at[0], patch_changes(text))
         changed = tuple(change.path for change in changes)
         if restored := [change.path for change in changes if change.is_restored]:
             self._undo(restored, RESTORED_LATER)
         self._note_edits(call.call_at[0], changed)
         read = () if ending.outcome else begun.read
         if begun.reads:
-            self._state.saw(read, text)
+            self._state.files.saw(read, text)
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
 

@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from fnmatch import fnmatchcase
 from functools import partial
-from itertools import islice
-from posixpath import join, normpath
+from posixpath import normpath
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
+from co_tui.context.journal.changed_files import RANGE_OF_LINES, ChangedFiles
 from co_tui.context.journal.command_runs import (
     INLINE,
     INSTALLERS,
@@ -18,20 +16,18 @@ from co_tui.context.journal.command_runs import (
     RUNS_NOTHING,
     TO_INSTALL,
     WRITE,
-    PathIndex,
     Run,
     is_same_path,
     program_of,
 )
 from co_tui.context.journal.conclusions import says_little, strength_of
-from co_tui.context.journal.net_changes import GAP, NetChanges
+from co_tui.context.journal.net_changes import GAP
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, REPORTED_AN_ERROR, Ending
-from co_tui.context.journal.shell_files import Change, base_name, restored_by
+from co_tui.context.journal.shell_files import Change, base_name
 from co_tui.context.journal.shown_lines import safe
 from co_tui.context.measure.count import estimate_text
 from co_tui.events.tool_wording import FAILED
 from co_tui.inert import one_line
-from co_tui.shell.programs import Simple
 
 MOST_FAILING: Final = 12
 MOST_CONCLUSIONS: Final = 6
@@ -44,8 +40,6 @@ STALE_CALLS: Final = 20
 MOST_PLANNED: Final = 12
 MOST_READ: Final = 6
 MOST_DONE: Final = 12
-MOST_SHOWN: Final = 64
-"""Files of a patch whose changes are stated."""
 _KEPT_FAILING: Final = 64
 _KEPT_READ: Final = 32
 _PATH_CHARS: Final = 240
@@ -79,7 +73,6 @@ _SLIP: Final = re.compile(
     r"(?:\S*/)?(?:ba|z|da)?sh: (?!(?!-c|eval)\S+: line ).*(?:syntax error|unexpected|unterminated)", re.I
 )
 """Of a shell about the command itself; before the line of a script comes its name."""
-_LINES: Final = re.compile(r":(\d+-\d+)$")
 _BAD_CODE: Final = re.compile(r"(?:SyntaxError|IndentationError)\b")
 _BETWEEN: Final = {PLAN: "; ", FILES_CHANGED: ", ", NEW_FILES: ", ", DONE: "; ", FILES_READ: "; "}
 """Sections on one line, and what is between their names."""
@@ -96,13 +89,6 @@ class LeftOut(NamedTuple):
 
     words: str = ""
     line: str = ""
-
-
-class _Changed(NamedTuple):
-    times: int = 0
-    is_removed: bool = False
-    is_restored: bool = False
-    is_new: bool = False
 
 
 class _Failing(NamedTuple):
@@ -127,21 +113,11 @@ class WorkState:
     """The state of the work, updated by each call that ended."""
 
     def __init__(self) -> None:
-        self._changed: dict[str, _Changed] = {}
+        self.files = ChangedFiles()
         self._failing: list[_Failing] = []
         self._done: dict[str, list[int]] = {}
         """Calls that did something → the numbers of their messages."""
-        self._committed: set[str] = set()
-        """Files whose changes were committed: what brings them back keeps those."""
-        self._copies: dict[str, str] = {}
-        """Copies → the files that they are copies of, as these were before all edits."""
         self._read: dict[str, None] = {}
-        self._seen = PathIndex()
-        """All files that were read."""
-        self._made = PathIndex()
-        """All files that are new, or were."""
-        self._named: dict[str, dict[str, None]] = {}
-        """The last two names in paths → all files so named that were changed."""
         self._last_good = ""
         self._good_at = 0
         self._went_to: set[str] = set()
@@ -150,16 +126,12 @@ class WorkState:
         self._runs_elsewhere = False
         """Whether commands ran that went to no folder."""
         self._plan: tuple[str, ...] = ()
-        self._calls = 0
-        self._changed_at = 0
-        """How many calls had ended when a file was changed that was there before."""
-        self._net = NetChanges()
-        self._aside: list[tuple[dict[str, _Changed], NetChanges]] = []
-        """What was set aside by `git stash`."""
+        self.calls = 0
+        """How many ended."""
 
     def add(self, begun: Begun, ending: Ending, changes: Sequence[Change], at: int) -> None:
         """A call ended; `at` is the number of its message."""
-        self._calls += 1
+        self.calls += 1
         if begun.plan is not None and not ending.outcome:
             self._plan = begun.plan
         removed = [change.path for change in changes if change.is_removed and not ending.outcome]
@@ -170,7 +142,7 @@ class WorkState:
             and (ending.outcome or not (each.is_slip or _is_there_now(each, begun)))
         ]
         for change in changes:
-            self._change(change, begun, at, is_only=len(changes) == 1)
+            self.files.change(change, begun, at, self.calls, is_only=len(changes) == 1)
         self._go_to_folder(begun, ending)
         if _ran(ending):
             self._fail(begun, ending)
@@ -199,133 +171,22 @@ class WorkState:
             self._home = self._home or (found[1] if found[1] in self._went_to else "")
             self._went_to.add(found[1])
 
-    def as_restored(self, changes: Iterable[Change], line: Sequence[Simple], printed: str) -> tuple[Change, ...]:
-        """The changes of a call; a file that becomes the copy that was made of it before its edits is restored, and so
-        are those that `git` brings back."""
-        found = [
-            change._replace(is_restored=True, is_whole=False)
-            if change.source and self._copies.get(normpath(change.source)) == self._known(change.path)
-            else change
-            for change in changes
-        ]
-        found = [each for change in found for each in self._with_files_below(change)]
-        named = {change.path for change in found}
-        runs_git = any(simple.program == "git" for simple in line)
-        known = [path for path, of in self._changed.items() if runs_git and not of.is_new and not of.is_restored]
-        found += [Change(path, is_restored=True) for path in restored_by(line, known, printed) if path not in named]
-        if any(simple.program == "git" and "commit" in simple.words[1:3] for simple in line):
-            self._committed.update(known)
-        return tuple(
-            change._replace(is_restored=False, is_whole=True)
-            if change.is_restored and self._known(change.path) in self._committed
-            else change
-            for change in found
-        )
-
-    def _with_files_below(self, change: Change) -> list[Change]:
-        """A change; of a folder or a pattern that is removed, of the changed files that it removes."""
-        if not change.is_removed or self._known(change.path) in self._changed:
-            return [change]
-        pattern = normpath(change.path)
-        below = [path for path in self._changed if path.startswith(f"{pattern}/") or fnmatchcase(path, pattern)]
-        return [change._replace(path=path) for path in below] or ([] if "*" in pattern else [change])
-
-    def set_aside(self) -> tuple[Change, ...]:
-        """Keep the changes for when they are brought back; the files that are as before until then."""
-        self._aside.append((dict(self._changed), deepcopy(self._net)))
-        known = [path for path, of in self._changed.items() if not of.is_new and not of.is_restored]
-        return tuple(Change(path, is_restored=True) for path in known if path not in self._committed)
-
-    def bring_back(self) -> None:
-        """The changes that were set aside last are made again."""
-        if self._aside:
-            changed, self._net = self._aside.pop()
-            self._changed |= changed
-            self._changed_at = self._calls + 1
-
-    def were_there(self, paths: Iterable[str]) -> None:
-        """Files that are written were there before."""
-        for path in paths:
-            self._seen.note(path)
-
-    def show_changes(self, at: int, patch: Mapping[str, Sequence[str]]) -> None:
-        """A patch showed what was changed so far."""
-        for name, lines in islice(patch.items(), MOST_SHOWN):
-            if (path := self._known(name)) in self._changed:
-                self._net.replace(path, at, lines)
-
-    def saw(self, read: Sequence[str], text: str) -> None:
-        """A file was read, or lines of it; of several, no one knows which said what."""
-        if len(read) == 1:
-            path = _LINES.sub("", read[0])
-            self._net.saw(self._known(path), text, is_whole=path == read[0])
-
-    def _change(self, change: Change, begun: Begun, at: int, *, is_only: bool) -> None:
-        path, edit = self._known(change.path), begun.edit_of(change.path, is_only=is_only)
-        self._copies.pop(path, None)
-        if change.source and not change.is_restored and (of := self._known(change.source)) not in self._changed:
-            self._copies[path] = of
-        if change.is_whole or change.is_removed or change.is_restored:
-            self._net.forget(path)
-        if edit:
-            self._net.add(path, at, edit, is_sure=not begun.runs_script)
-        before = self._changed.pop(path, None)
-        is_new = before.is_new if before else change.is_whole and self._seen.find(path) < 0
-        times = before.times + 1 if before else 1
-        if is_new:
-            self._made.note(path)
-        else:
-            self._named.setdefault(_last_names(path), {})[path] = None
-        self._changed[path] = _Changed(times, change.is_removed, change.is_restored, is_new)
-        if not is_new or (edit and before and not change.is_whole):
-            self._changed_at = self._calls
-
-    def _known(self, path: str) -> str:
-        """The name under which a file is known: the whole path of one may be the other's, within its folder. A new one
-        may be a copy."""
-        path = normpath(path)
-        alike = () if path in self._changed else self._named.get(_last_names(path), ())
-        there = (known for known in alike if known in self._changed and _is_whole_of(known, path))
-        return next(there, path)
-
-    def undo(self, paths: Iterable[str]) -> None:
-        """The user undid an edit of these files."""
-        for path in map(self._known, paths):
-            if (known := self._changed.pop(path, None)) is not None and known.times > 1:
-                self._changed[path] = known._replace(times=known.times - 1)
-            self._net.undo(path)
-
     def _is_over(self, failed: _Failing, begun: Begun, ending: Ending) -> bool:
         """Whether a failure no longer matters: long ago, or a search that later found what it looked for elsewhere."""
         if ending.outcome:
             return False
         found_elsewhere = failed.looks and begun.reads
-        return found_elsewhere or self._is_another_script(failed, begun) or self._calls - failed.at > STALE_CALLS
+        return found_elsewhere or self._is_another_script(failed, begun) or self.calls - failed.at > STALE_CALLS
 
     def _is_another_script(self, failed: _Failing, begun: Begun) -> bool:
         """Whether one script that was written on the way failed, and another one went well instead of it."""
         one, other = failed.run, begun.run
         is_alike = one.program == other.program and one.program not in RUN_ALL
-        return is_alike and not _is_test(one.targets) and all(self._is_new(run.targets) for run in (one, other))
+        return is_alike and not _is_test(one.targets) and all(self.files.is_new(run.targets) for run in (one, other))
 
     def _was_a_try(self, run: Run) -> bool:
-        """Whether a command only tried something out: code in it, or a script that was written for it."""
-        return run.program in INLINE or (self._is_new(run.targets) and not _is_test(run.targets))
-
-    def _is_new(self, targets: Sequence[str]) -> bool:
-        return bool(targets) and self._made.find(targets[0]) >= 0
-
-    def restore(self, folder: str, as_before: Iterable[str], changed: Iterable[str]) -> None:
-        """The user restored files of a folder: some are as before all changes, others are changed."""
-        known = {_whole_path(folder, path): path for path in self._changed}
-        for path in as_before:
-            name = known.get(_whole_path(folder, path), "")
-            self._changed.pop(name, None)
-            self._net.forget(name)
-        for path in changed:
-            name = known.get(_whole_path(folder, path), path)
-            self._changed.setdefault(name, _Changed(1))
-            self._named.setdefault(_last_names(name), {})[name] = None
+        """Whether a command ran a script that was written to try something out."""
+        return self.files.is_new(run.targets) and not _is_test(run.targets)
 
     def _fail(self, begun: Begun, ending: Ending) -> None:
         run, head = begun.run, begun.head
@@ -334,7 +195,7 @@ class WorkState:
             for each in self._failing
             if not _is_same(each.head, head) and not (run.covers(each.run) and each.run.covers(run))
         ][-_KEPT_FAILING + 1 :]
-        self._failing.append(_Failing(run, head, ending, begun.reads, self._calls))
+        self._failing.append(_Failing(run, head, ending, begun.reads, self.calls))
 
     def _go_well(self, begun: Begun, changes: Sequence[Change], at: int) -> None:
         runs = [*begun.runs, *(Run(EDIT, (change.path,)) for change in changes)]
@@ -344,13 +205,13 @@ class WorkState:
             if not _is_same(each.head, begun.head) and not any(run.covers(each.run) for run in runs)
         ]
         if _is_check(begun, changes):
-            self._last_good, self._good_at = begun.head, self._calls
+            self._last_good, self._good_at = begun.head, self.calls
         if begun.acts:
             self._done[begun.head] = [*self._done.pop(begun.head, []), at]
         for path in begun.read:
             self._read.pop(path, None)
             self._read[path] = None
-            self._seen.note(_LINES.sub("", path))
+            self.files.was_there(path)
         for path in list(self._read)[:-_KEPT_READ]:
             del self._read[path]
 
@@ -383,8 +244,7 @@ class WorkState:
         return "\n".join((*stated, *changed))
 
     def _files(self, *, is_new: bool) -> list[list[str]]:
-        """The changed files that were there before, or the others, newest first."""
-        return [[_counted(path, *of[:3])] for path, of in reversed(self._changed.items()) if of.is_new == is_new]
+        return [[_counted(path, *of[:3])] for path, of in self.files.listed(is_new=is_new)]
 
     def _done_in(self, gone: Collection[int]) -> list[tuple[str, int]]:
         """What was done in messages that are gone and how often, newest first."""
@@ -393,7 +253,7 @@ class WorkState:
 
     def _since(self, at: int) -> str:
         """Whether files changed since a command ended."""
-        return BEFORE_CHANGE if at < self._changed_at else ""
+        return BEFORE_CHANGE if at < self.files.changed_at else ""
 
     def _failing_lines(self, failing: _Failing, head: str) -> list[str]:
         before = "" if failing.is_over else self._since(failing.at)
@@ -402,7 +262,7 @@ class WorkState:
 
     def _changed_lines(self, gone: Collection[int], budget_tokens: float) -> Iterator[str]:
         """What the edits of each file come to, as far as they are no longer in the request."""
-        for path, shown in self._net.shown(gone, budget_tokens).items():
+        for path, shown in self.files.net.shown(gone, budget_tokens).items():
             yield f"{CHANGED_IN}{one_line(path, _PATH_CHARS)}{'' if shown.has_removed else WITHOUT_REMOVED}:"
             yield from (f"{_INDENT}{line if line == GAP else safe(line)}" for line in shown.lines)
 
@@ -410,7 +270,7 @@ class WorkState:
         """The files that were read last, each with its lines, newest first."""
         found: dict[str, list[str]] = {}
         for each in reversed(self._read):
-            lines = _LINES.search(each)
+            lines = RANGE_OF_LINES.search(each)
             found.setdefault(each[: lines.start()] if lines else each, []).append(lines[1] if lines else "")
         return [
             path if "" in ranges else f"{path}:{', '.join(ranges[:MOST_RANGES])}"
@@ -460,16 +320,6 @@ def _is_test(targets: Sequence[str]) -> bool:
     return "test" in base_name(targets[0]).lower() if targets else False
 
 
-def _last_names(path: str) -> str:
-    return "/".join(path.split("/")[-2:])
-
-
-def _is_whole_of(one: str, other: str) -> bool:
-    """Whether one of two paths is whole and ends with the other, which names a folder, too."""
-    whole, part = (one, other) if one.startswith("/") else (other, one)
-    return whole.startswith("/") and not part.startswith("/") and "/" in part and is_same_path(whole, part)
-
-
 def _is_there_now(failed: _Failing, begun: Begun) -> bool:
     """Whether a command installs what was missing when another one failed."""
     missing = _MISSING.search(failed.ending.error)
@@ -481,10 +331,6 @@ def _installs(command: str, missing: str) -> bool:
     words = [word.lower().replace("-", "_") for word in re.split(r"[\s=<>\[@~!]+", command)]
     name = missing.lower().replace("-", "_")
     return not TO_INSTALL.isdisjoint(words) and not {name, f"py{name}", f"python_{name}"}.isdisjoint(words)
-
-
-def _whole_path(folder: str, path: str) -> str:
-    return normpath(join(folder, path))
 
 
 def _is_same(one: str, other: str) -> bool:

@@ -372,3 +372,8 @@ def test_a_focus_is_found_in_other_writings_and_short_words(focus: str, line: st
     talk = [*ran("show it", f"{NOISE}\n{line}\nthen no more of it\n{NOISE}"), *noise]
     assert line not in rewritten(task_for(talk), 400, "").text
     assert line in rewritten(task_for(talk)._replace(focus=focus), 400, "").text
+
+
+def test_that_an_installer_tried_again_is_no_result() -> None:
+    retried = "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by 'SSLError': /simple/pytz/"
+    assert told(*ran("pip install pytz -q", retried)) == ["- $ pip install pytz -q"]

@@ -205,6 +205,9 @@ def test_a_script_that_failed_says_nothing_once_another_one_went_well() -> None:
     failed = script("try_one.py", "ValueError: one\n[exit code: 1]")
     assert "Still failing: $ python try_one.py" in record(*failed).state_text(500, ALL)
     assert "ValueError" not in record(*failed, *script("try_two.py", "fine")).state_text(500, ALL)
+    probe = [call("bash", command='python -c "import wrapt"'), result("ImportError: no formatargspec\n[exit code: 1]")]
+    later = [each for _ in range(30) for each in (call("bash", command="make"), result("fine"))]
+    assert "no formatargspec" in record(*probe, *later).state_text(500, ALL), "what the machine lacks is told"
     mine = [call("bash", command="cat > test_a.py <<'E'\nimport a\nE"), result("")]
     other = [call("bash", command="cat > test_b.py <<'E'\nimport b\nE"), result("")]
     for runner in ("pytest", "python"):

@@ -1,0 +1,180 @@
+"""Which files a conversation changed, and what its edits of them come to."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from fnmatch import fnmatchcase
+from itertools import islice
+from posixpath import join, normpath
+from typing import Final, NamedTuple
+
+from co_tui.context.journal.calls import Begun
+from co_tui.context.journal.command_runs import PathIndex, is_same_path
+from co_tui.context.journal.net_changes import NetChanges
+from co_tui.context.journal.shell_files import Change, restored_by
+from co_tui.shell.programs import Simple
+
+MOST_SHOWN: Final = 64
+"""Files of a patch whose changes are stated."""
+RANGE_OF_LINES: Final = re.compile(r":(\d+-\d+)$")
+
+
+class ChangedFile(NamedTuple):
+    """A file that was changed."""
+
+    times: int = 0
+    is_removed: bool = False
+    is_restored: bool = False
+    is_new: bool = False
+
+
+class ChangedFiles:
+    """The changed files, the one changed last at the end."""
+
+    def __init__(self) -> None:
+        self.net = NetChanges()
+        self.changed_at = 0
+        """How many calls had ended when a file was changed that was there before."""
+        self._changed: dict[str, ChangedFile] = {}
+        self._committed: set[str] = set()
+        """Files whose changes were committed: what brings them back keeps those."""
+        self._copies: dict[str, str] = {}
+        """Copies → the files that they are copies of, as these were before all edits."""
+        self._seen = PathIndex()
+        """All files that were read."""
+        self._made = PathIndex()
+        """All files that are new, or were."""
+        self._named: dict[str, dict[str, None]] = {}
+        """The last two names in paths → all files so named that were changed."""
+        self._aside: list[tuple[dict[str, ChangedFile], NetChanges]] = []
+        """What was set aside by `git stash`."""
+
+    def as_restored(self, changes: Iterable[Change], line: Sequence[Simple], printed: str) -> tuple[Change, ...]:
+        """The changes of a call; a file that becomes the copy that was made of it before its edits is restored, and so
+        are those that `git` brings back."""
+        found = [
+            change._replace(is_restored=True, is_whole=False)
+            if change.source and self._copies.get(normpath(change.source)) == self._known(change.path)
+            else change
+            for change in changes
+        ]
+        found = [each for change in found for each in self._with_files_below(change)]
+        named = {change.path for change in found}
+        runs_git = any(simple.program == "git" for simple in line)
+        known = [path for path, of in self._changed.items() if runs_git and not of.is_new and not of.is_restored]
+        found += [Change(path, is_restored=True) for path in restored_by(line, known, printed) if path not in named]
+        if any(simple.program == "git" and "commit" in simple.words[1:3] for simple in line):
+            self._committed.update(known)
+        return tuple(
+            change._replace(is_restored=False, is_whole=True)
+            if change.is_restored and self._known(change.path) in self._committed
+            else change
+            for change in found
+        )
+
+    def _with_files_below(self, change: Change) -> list[Change]:
+        """A change; of a folder or a pattern that is removed, of the changed files that it removes."""
+        if not change.is_removed or self._known(change.path) in self._changed:
+            return [change]
+        pattern = normpath(change.path)
+        below = [path for path in self._changed if path.startswith(f"{pattern}/") or fnmatchcase(path, pattern)]
+        return [change._replace(path=path) for path in below] or ([] if "*" in pattern else [change])
+
+    def set_aside(self) -> tuple[Change, ...]:
+        """Keep the changes for when they are brought back; the files that are as before until then."""
+        self._aside.append((dict(self._changed), deepcopy(self.net)))
+        known = [path for path, of in self._changed.items() if not of.is_new and not of.is_restored]
+        return tuple(Change(path, is_restored=True) for path in known if path not in self._committed)
+
+    def bring_back(self, calls: int) -> None:
+        """The changes that were set aside last are made again by a call, before which so many had ended."""
+        if self._aside:
+            changed, self.net = self._aside.pop()
+            self._changed |= changed
+            self.changed_at = calls + 1
+
+    def was_there(self, path: str) -> None:
+        """A file was read, or was there before it was written."""
+        self._seen.note(RANGE_OF_LINES.sub("", path))
+
+    def show_changes(self, at: int, patch: Mapping[str, Sequence[str]]) -> None:
+        """A patch showed what was changed so far."""
+        for name, lines in islice(patch.items(), MOST_SHOWN):
+            if (path := self._known(name)) in self._changed:
+                self.net.replace(path, at, lines)
+
+    def saw(self, read: Sequence[str], text: str) -> None:
+        """A file was read, or lines of it; of several, no one knows which said what."""
+        if len(read) == 1:
+            path = RANGE_OF_LINES.sub("", read[0])
+            self.net.saw(self._known(path), text, is_whole=path == read[0])
+
+    def change(self, change: Change, begun: Begun, at: int, calls: int, *, is_only: bool) -> None:
+        """A call in message `at`, until which so many had ended, changed a file, perhaps as the only one."""
+        path, edit = self._known(change.path), begun.edit_of(change.path, is_only=is_only)
+        self._copies.pop(path, None)
+        if change.source and not change.is_restored and (of := self._known(change.source)) not in self._changed:
+            self._copies[path] = of
+        if change.is_whole or change.is_removed or change.is_restored:
+            self.net.forget(path)
+        if edit:
+            self.net.add(path, at, edit, is_sure=not begun.runs_script)
+        before = self._changed.pop(path, None)
+        is_new = before.is_new if before else change.is_whole and self._seen.find(path) < 0
+        times = before.times + 1 if before else 1
+        if is_new:
+            self._made.note(path)
+        else:
+            self._named.setdefault(_last_names(path), {})[path] = None
+        self._changed[path] = ChangedFile(times, change.is_removed, change.is_restored, is_new)
+        if not is_new or (edit and before and not change.is_whole):
+            self.changed_at = calls
+
+    def _known(self, path: str) -> str:
+        """The name under which a file is known: the whole path of one may be the other's, within its folder. A new one
+        may be a copy."""
+        path = normpath(path)
+        alike = () if path in self._changed else self._named.get(_last_names(path), ())
+        there = (known for known in alike if known in self._changed and _is_whole_of(known, path))
+        return next(there, path)
+
+    def undo(self, paths: Iterable[str]) -> None:
+        """The user undid an edit of these files."""
+        for path in map(self._known, paths):
+            if (known := self._changed.pop(path, None)) is not None and known.times > 1:
+                self._changed[path] = known._replace(times=known.times - 1)
+            self.net.undo(path)
+
+    def restore(self, folder: str, as_before: Iterable[str], changed: Iterable[str]) -> None:
+        """The user restored files of a folder: some are as before all changes, others are changed."""
+        known = {_whole_path(folder, path): path for path in self._changed}
+        for path in as_before:
+            name = known.get(_whole_path(folder, path), "")
+            self._changed.pop(name, None)
+            self.net.forget(name)
+        for path in changed:
+            name = known.get(_whole_path(folder, path), path)
+            self._changed.setdefault(name, ChangedFile(1))
+            self._named.setdefault(_last_names(name), {})[name] = None
+
+    def listed(self, *, is_new: bool) -> Iterator[tuple[str, ChangedFile]]:
+        """The changed files that were there before, or the others, newest first."""
+        return ((path, of) for path, of in reversed(self._changed.items()) if of.is_new == is_new)
+
+    def is_new(self, targets: Sequence[str]) -> bool:
+        """Whether the first of these is a file that was made on the way."""
+        return bool(targets) and self._made.find(targets[0]) >= 0
+
+
+def _last_names(path: str) -> str:
+    return "/".join(path.split("/")[-2:])
+
+
+def _is_whole_of(one: str, other: str) -> bool:
+    """Whether one of two paths is whole and ends with the other, which names a folder, too."""
+    whole, part = (one, other) if one.startswith("/") else (other, one)
+    return whole.startswith("/") and not part.startswith("/") and "/" in part and is_same_path(whole, part)
+
+
+def _whole_path(folder: str, path: str) -> str:
+    return normpath(join(folder, path))
