@@ -375,5 +375,5 @@ def test_a_focus_is_found_in_other_writings_and_short_words(focus: str, line: st
 
 
 def test_that_an_installer_tried_again_is_no_result() -> None:
-    retried = "WARNING: Retrying (Retry(total=4, connect=None)) after connection broken by 'SSLError': /simple/pytz/"
+    retried = "WARNING: Retrying (Retry(total=4, connect=None)) after a broken connection"
     assert told(*ran("pip install pytz -q", retried)) == ["- $ pip install pytz -q"]
