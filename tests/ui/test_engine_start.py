@@ -33,6 +33,20 @@ async def test_old_sessions_go_into_the_trash_in_the_background(
         assert {row.id for row in listed(home)} == {"pinned", "shown"}
 
 
+async def test_a_note_made_while_a_session_opens_stays(home: Path, provider: Provider) -> None:
+    with store_in(home) as store:
+        log = [Event(session_id="shown", seq=1, timestamp=written(datetime.now(UTC)), fact=said("about it"))]
+        keep_since_then(store, log)
+    async with running(launch_for(home, provider, session_id="shown")) as (app, pilot):
+        app.chat.feed.note("A word of the app.")
+        for _ in range(2):  # as when the log has newer events than what was shown
+            app.chat.feed.show_again(lambda: app.controller.show_stored("shown"))
+        await until(pilot, lambda: "about it" in transcript_text(app))
+        assert transcript_text(app).count("A word of the app.") == 1
+        app.controller.show_stored("")
+        assert "A word of the app." not in transcript_text(app)
+
+
 async def test_without_an_engine_every_prompt_comes_back_with_the_reason(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """Keeps the transcript in step with the session's events, streamed ones included."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -34,6 +35,7 @@ STEERING = "added to this turn at its next step"
 HELD = "on hold, Enter sends"
 SAVED = "Everything is saved now."
 STARTING = "starting…"
+MOST_NOTED = 8
 _KINDS: dict[str, Kind] = {"text": "reply", "thinking": "thinking", "tool_call": "tool"}
 
 
@@ -61,6 +63,8 @@ class Feed:
         """The user's own shell command while it runs."""
         self._unsaved: list[Block] = []
         """Blocks that could not be saved to the log yet."""
+        self._noted: deque[Block] = deque(maxlen=MOST_NOTED)
+        """The app's own notes, which no log has."""
 
     def show(self, builder: BlockBuilder) -> None:
         """Start with a stored session's blocks."""
@@ -69,7 +73,17 @@ class Feed:
         self._waiting.clear()
         self._retry = self._command = None
         self._unsaved.clear()
+        self._noted.clear()
         self._transcript.show(builder.blocks)
+
+    def show_again(self, show: Callable[[], None]) -> None:
+        """Show the same session anew, with the notes that were made since it was shown first."""
+        noted = [*self._noted]
+        show()
+        there = {block.text for block in self._noted}
+        for block in noted:
+            if block.kind in ("note", "error") and block.text not in there:
+                self.note(block.text, block.kind)
 
     def unload(self, can_begin_at: Callable[[int], bool]) -> int:
         """As `Transcript.unload`."""
@@ -91,6 +105,7 @@ class Feed:
 
     def note(self, text: str, kind: Kind = "note") -> Block:
         block = self._builder.note(text, kind)
+        self._noted.append(block)
         self._append(block)
         return block
 
@@ -99,6 +114,8 @@ class Feed:
 
     def drop(self, block: Block) -> None:
         """Remove a note."""
+        if block in self._noted:
+            self._noted.remove(block)
         if block in self._builder.blocks:
             self._builder.blocks.remove(block)
         self._transcript.drop(block)

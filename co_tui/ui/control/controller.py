@@ -201,7 +201,7 @@ class SessionController:
         stored = self.older.stored
         # Recovery may have appended a reply that a crash had cut short, and a server may have had newer events.
         if state.seq != self.bridge.state.seq or (stored is not None and stored.is_replaced()):
-            self.show_stored(state.session_id)
+            self.chat.feed.show_again(partial(self.show_stored, state.session_id))
         self.bridge.begin(state)
         self.chat.show_replayed(state)
 
