@@ -56,7 +56,7 @@ FILES_READ: Final = "Files read: "
 BEFORE_CHANGE: Final = " (not run since the last change)"
 CHANGED_IN: Final = "Changed in "
 WITHOUT_REMOVED: Final = " (removed lines left out)"
-NET_SHARE: Final = 0.33
+NET_SHARE: Final = 0.25
 """Of the budget: at most this goes to the lines that were removed and added."""
 LEFT_OUT: Final = "Left out before commands: "
 LEFT_OUT_BEFORE_SOME: Final = "Left out before some commands: "
