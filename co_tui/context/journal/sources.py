@@ -125,6 +125,10 @@ class Sources:
             return Candidate(head, lines, Role.OUTDATED)
         return Candidate(head, lines, calls[0].role if calls and head.kind is Kind.CALL else Role.SAID)
 
+    def is_result_in(self, head: Head, number: int) -> bool:
+        """Whether a head shows all that a service answered in a message."""
+        return bool(head.answer) and number != head.at[0] and self.candidate(head, []).role is Role.ANSWERED
+
     def calls(self, number: int) -> list[Head]:
         """The calls in a message, in order; the state has the plan, so that those that write it are left out."""
         return [self._head(at, call) for at, call in enumerate(self.work.calls_of(number)) if call.verb != PLAN]
@@ -152,12 +156,8 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
             )
             if head.verb == PLAN:
                 continue  # the state has the plan as it is now
-            if head.answer and said.text[:1] in ("{", "["):
-                lines = []  # the head has it whole
-            else:
-                lines = shown_lines(
-                    number, part, said.text, in_head=in_head, is_left_out=announces if is_said else None
-                )
+            text = "" if sources.is_result_in(head, number) else said.text
+            lines = shown_lines(number, part, text, in_head=in_head, is_left_out=announces if is_said else None)
             if head.at in found:
                 step = found[head.at]
                 if step.role is Role.EDITED and step.lines and only_confirms(said.text):

@@ -207,7 +207,9 @@ class WorkState:
         if _is_check(begun, changes):
             self._last_good, self._good_at = begun.head, self.calls
         if begun.acts:
-            self._done[begun.head] = [*self._done.pop(begun.head, []), at]
+            places = self._done.pop(begun.head, [])
+            self._done[begun.head] = places
+            places.append(at)
         for path in begun.read:
             self._read.pop(path, None)
             self._read[path] = None

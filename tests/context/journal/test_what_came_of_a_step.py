@@ -374,6 +374,12 @@ def test_a_focus_is_found_in_other_writings_and_short_words(focus: str, line: st
     assert line in rewritten(task_for(talk)._replace(focus=focus), 400, "").text
 
 
+def test_what_a_script_printed_is_shown_although_it_begins_as_data_does() -> None:
+    script = "\n".join(f"def part_{n}():\n    return {n}" for n in range(6))
+    command = f"cat > probe.py <<'E'\n{script}\nE\npython probe.py"
+    assert "    beta_value = 5" in told(*ran(command, "[1, 2, alpha_value]\nbeta_value = 5\nDone with all of them"))
+
+
 def test_that_an_installer_tried_again_is_no_result() -> None:
     retried = "WARNING: Retrying (Retry(total=4, connect=None)) after a broken connection"
     assert told(*ran("pip install pytz -q", retried)) == ["- $ pip install pytz -q"]
