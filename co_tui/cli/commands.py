@@ -153,7 +153,7 @@ def _files_of(prompt: str, call: CommandCall) -> "Sequence[NamedFile]":
 @command("compact")
 def _compact(call: CommandCall) -> int:
     row = stored_session(call.options.id, call.context, call.cwd)
-    # Its context is no work in a folder: the session stays where it is.
+    # Compacting needs no folder: the session keeps its own.
     opening = _session_opening(row, call._replace(cwd=Path(row.cwd)) if _is_here(row) else call)
     for warning in opening.context.loaded.warnings:
         say(warning)

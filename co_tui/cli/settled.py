@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from co_tui.session.workplace.workplace import Workplace
 
 USING_THE_FOLDER = frozenset(("example", "run", "acp", "serve", "subconscious", "context", "lens", "lab"))
-"""Commands for which it matters what an untrusted folder does not get; the app asks itself."""
+"""Commands that use the folder's settings, and say which of them are not trusted. The app asks instead."""
 
 
 def run_with(options: "Options", environ: Mapping[str, str]) -> int:

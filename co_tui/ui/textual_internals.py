@@ -94,7 +94,7 @@ INTERNALS: Final = (
         "The same; the event comes after that frame.",
         "self size virtual_size container_size layout",
     ),
-    Internal("textual.widget:Widget", "_scroll_to", "Scrolling up at the very top asks for more; nothing tells of it."),
+    Internal("textual.widget:Widget", "_scroll_to", "Notice a reader who scrolls up at the very top."),
     Internal("textual.screen:Screen", "_compositor_refresh", "Measure what a frame costs; leave some out.", "self"),
     Internal("textual.screen:Screen", "_dirty_widgets", "What such a frame would have drawn."),
     Internal("textual.screen:Screen", "_compositor", "Replaced by ours."),
@@ -283,7 +283,7 @@ def refresh_ansi_filter(app: "AnyApp") -> None:
 
 
 def terminal_size(app: "AnyApp") -> Size | None:
-    """The terminal's size now, of which a busy app has yet to hear; None without a terminal."""
+    """The terminal's size now, before it is reported to the app; None without a terminal."""
     driver = app._driver
     return Size(*driver._get_terminal_size()) if isinstance(driver, LinuxDriverInternals) else None
 

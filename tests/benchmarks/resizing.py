@@ -128,8 +128,8 @@ def _resized(resizes: int, load: int, rng: random.Random) -> WildWindow:
         ends.enter_context(busy_loops(load))
         size = before = window.size
         for _ in range(resizes):
-            anew = rng.randint(*COLUMNS), rng.randint(*ROWS)
-            before, size = size, rng.choice((anew, anew, before))
+            other = rng.randint(*COLUMNS), rng.randint(*ROWS)
+            before, size = size, rng.choice((other, other, before))
             window.resize(*size)
             window.record(rng.choice(PAUSES_S))
         window.record(SETTLED_S)

@@ -13,7 +13,7 @@ MOST_FILES: Final = 64
 MOST_EDITS: Final = 12
 """Of a file: so many of the newest are known."""
 MOST_LINES: Final = 60
-"""Of an edit: so many are known that it removed, and as many that it added."""
+"""Of an edit, as many removed as added ones."""
 LINE_CHARS: Final = 140
 MOST_BLANKS: Final = 40
 """That a long line begins with."""
@@ -170,10 +170,10 @@ def _net(edits: Sequence[Edit]) -> list[list[str]]:
         groups = [_without_taken_back(group, left) for group in groups]
         groups.append([line for line in left if line])
         is_placed.append("" in left)
-    told = [list(_telling(group)) for group in groups]
+    telling = [list(_telling(group)) for group in groups]
     return [
-        [GAP, *group] if group and group[0][0] != " " and not placed and any(told[:at]) else group
-        for at, (group, placed) in enumerate(zip(told, is_placed, strict=True))
+        [GAP, *group] if group and group[0][0] != " " and not placed and any(telling[:at]) else group
+        for at, (group, placed) in enumerate(zip(telling, is_placed, strict=True))
     ]
 
 

@@ -13,9 +13,9 @@ from co_tui.shell.programs import Simple
 
 PRINTED_AN_ERROR: Final = "printed an error"
 REPORTED_AN_ERROR: Final = "exit 0, reported an error"
-"""Of a program that went on after it: the call did not fail, nor did it show that all is well."""
+"""The program went on and exited with 0: the call did not fail, but shows nothing that works, either."""
 DONE: Final = ("", PRINTED_AN_ERROR, REPORTED_AN_ERROR)
-"""The outcomes of calls that did what they were to do, as far as can be seen."""
+"""The outcomes of calls that ran to their end."""
 _ENDS_CHARS: Final = 1_500
 _INTERPRETERS: Final = frozenset(
     ("python", "python -c", "node", "node -e", "ruby", "perl", "php", "bun", "deno", "tsx")

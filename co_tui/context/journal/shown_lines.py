@@ -26,7 +26,7 @@ _ENVELOPE: Final = late_pattern(
     r"|WARNING: (?:Running pip as the 'root' user|Retrying \(Retry).*"
     r"|\[notice\] (?:A new release of pip|To update, run).*"
 )
-"""A line that only wraps a result, or that a program prints whatever it did."""
+"""A line that wraps a result, or a notice that says nothing about it."""
 _PROGRESS: Final = late_pattern(
     r".*(?:\d{1,3}%\s*[|\[(]|[|\[][#=>█▏▎▍▌▋▊▉━╸╺ .-]{6,}[|\]]|[━█]{6,}).*"
     r"|\s*(?:\d+\s+){2,12}[\d.kMG]*\s.*--:--:--.*|\s*% Total\s+% Received.*|\s*Dload\s+Upload.*"

@@ -99,7 +99,7 @@ class _Fence(NamedTuple):
 
 
 def _fences(text: str) -> Iterator[_Fence]:
-    """The blocks of code, each between lines with equal marks. Not by a pattern, which would look for each end anew."""
+    """The blocks of code, each between lines with equal marks. In one pass: a pattern would search from each mark."""
     lines = text.split("\n") if "```" in text else []
     marks = [_FENCE.fullmatch(line) for line in lines]
     ends: dict[str, list[int]] = {}

@@ -92,8 +92,7 @@ def outcome_of(step: Step) -> Outcome:
 
 
 def _tells_only(step: Step) -> bool:
-    """Whether an error that a program printed is one that it met and told of: its own exit code says that it went
-    well."""
+    """Whether a program printed an error and went on: no other program's exit code hides its own."""
     last_line = re.sub(r"'[^']*'|\"[^\"]*\"", "", step.command.strip().rsplit("\n", 1)[-1])
     return "|" not in last_line and "Traceback (most recent" not in step.result
 

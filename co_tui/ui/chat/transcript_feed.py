@@ -77,7 +77,7 @@ class Feed:
         self._transcript.show(builder.blocks)
 
     def show_again(self, show: Callable[[], None]) -> None:
-        """Show the same session anew, with the notes that were made since it was shown first."""
+        """Show the same session again, and keep the notes made since it was first shown."""
         noted = [*self._noted]
         show()
         there = {block.text for block in self._noted}

@@ -1,4 +1,4 @@
-"""Facts about the terminal: dark or light, the sizes that can be drawn, which size it has by now, job control."""
+"""Facts about the terminal: dark or light, its size and which sizes can be drawn, job control."""
 
 import contextlib
 import json
@@ -79,14 +79,14 @@ REPORTS_AT_START: Final = 2
 
 
 class Resizes:
-    """Follows a new size from the terminal to the screen: on its way, no frame fits. After it, all is drawn again."""
+    """Leaves frames out while the terminal has a size that the screen has not adapted to, then draws all again."""
 
     def __init__(self, app: AnyApp) -> None:
         self._app = app
         self._known: Size | None = None
         """The terminal's size as last reported."""
         self._pending: Size | None = None
-        """The size that the screen has yet to adapt to."""
+        """The size that the screen will adapt to."""
         self._reports = 0
         self._has_drawn = False
         self._giving_up: Timer | None = None
@@ -103,7 +103,7 @@ class Resizes:
             self._giving_up.reset()
 
     def may_draw(self) -> bool:
-        """Whether a frame fits. If not, it is left out, and a later one shows all."""
+        """Whether a frame fits. If not, leave it out: a later one shows all."""
         now = terminal_size(self._app)
         if self._pending is None and now in (None, self._known):
             self._has_drawn = True

@@ -156,7 +156,7 @@ class TranscriptView(ScrollViewInternals):
             self._draw_when_due()
 
     def _draw_when_due(self) -> None:
-        """Draw the streamed text now, or wait; again, if the last frame turned out to cost more by now."""
+        """Draw the streamed text, or wait until it is due; the last frame may cost more than was known."""
         if wait_s := self.pace.wait_s:
             self._due_s = time.monotonic() + wait_s
             self._timer = self.set_timer(wait_s, self._draw_when_due)

@@ -207,7 +207,7 @@ def test_a_script_that_failed_says_nothing_once_another_one_went_well() -> None:
     assert "ValueError" not in record(*failed, *script("try_two.py", "fine")).state_text(500, ALL)
     probe = [call("bash", command='python -c "import wrapt"'), result("ImportError: no formatargspec\n[exit code: 1]")]
     later = [each for _ in range(30) for each in (call("bash", command="make"), result("fine"))]
-    assert "no formatargspec" in record(*probe, *later).state_text(500, ALL), "what the machine lacks is told"
+    assert "no formatargspec" in record(*probe, *later).state_text(500, ALL), "what the machine lacks is stated"
     mine = [call("bash", command="cat > test_a.py <<'E'\nimport a\nE"), result("")]
     other = [call("bash", command="cat > test_b.py <<'E'\nimport b\nE"), result("")]
     for runner in ("pytest", "python"):
@@ -223,11 +223,11 @@ def test_a_program_that_tells_of_errors_and_goes_well_did_not_fail() -> None:
     def failing(output: str, command: str = "python probe.py") -> bool:
         return "Still failing" in record(call("bash", command=command), result(output)).state_text(500, ALL)
 
-    told = "<returncode>0</returncode>\n<output>\nTesting 1 + x:\nError: unsupported operand\n</output>"
-    assert not failing(told)
-    assert failing(told, "python probe.py | tail -5"), "the code is that of another program"
-    assert failing(told.replace("Error:", "FAILED:")) and failing(told.replace("<returncode>0</returncode>", ""))
-    assert failing(told.replace("Testing", "Traceback (most recent call last):\nTesting"))
+    printed = "<returncode>0</returncode>\n<output>\nTesting 1 + x:\nError: unsupported operand\n</output>"
+    assert not failing(printed)
+    assert failing(printed, "python probe.py | tail -5"), "the code is that of another program"
+    assert failing(printed.replace("Error:", "FAILED:")) and failing(printed.replace("<returncode>0</returncode>", ""))
+    assert failing(printed.replace("Testing", "Traceback (most recent call last):\nTesting"))
 
 
 def test_an_error_that_a_program_caught_itself_shows_neither_failure_nor_success() -> None:
