@@ -23,6 +23,9 @@ MOST_ANSWER_BYTES: Final = 2 * 1024 * 1024
 """Of the answer to a query such as the list of models."""
 MOST_REDIRECTS: Final = 3
 
+READ_S: Final = 0.025
+"""A server that sends faster is read this often: each reading costs as much as several pieces of a reply."""
+
 _END: Final = re.compile(rb"(?:^|[\r\n])data:\s*\[DONE\]")
 _TAIL_BYTES: Final = 64
 _COMPACTED: Final = re.compile(rb'(?<!\\)"type"\s*:\s*"(agent\.thread_context_compacted|compact_[0-9]+)"')
@@ -98,7 +101,7 @@ def _direct() -> httpx2.AsyncHTTPTransport:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A body with a limit: beyond it, an error's body ends and a reply raises."""
+    """A body with a limit: beyond it, an error's body ends and a reply raises. It is read at a calm pace."""
 
     def __init__(
         self, body: httpx2.Response, seen: Exchange | None, most_bytes: int | None, not_decoded: type[Exception]
@@ -127,7 +130,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def _decompressed(self) -> AsyncIterator[bytes]:
         try:
-            async for chunk in self._body.aiter_bytes():
+            async for chunk in paced(self._body.aiter_bytes()):
                 yield chunk
         except self._not_decoded:
             if self._body.is_success:
@@ -135,6 +138,24 @@ class _Bounded(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._body.aclose()
+
+
+async def paced(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The chunks, with a pause after those that came at once, so that the next reading finds several."""
+    loop = asyncio.get_running_loop()
+    has_waited = asyncio.Event()
+    read_at = float("-inf")
+    while True:
+        waiting = loop.call_soon(has_waited.set)  # not before a chunk that was read with the one before it
+        chunk = await anext(chunks, None)
+        if chunk is None:
+            return
+        waiting.cancel()
+        if has_waited.is_set():
+            has_waited.clear()
+            await asyncio.sleep(max(0.0, read_at + READ_S - loop.time()))
+            read_at = loop.time()
+        yield chunk
 
 
 async def ask(

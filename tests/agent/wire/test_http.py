@@ -1,6 +1,7 @@
 """What servers may send when they are asked something, and where keys go."""
 
 import ast
+import asyncio
 import os
 import re
 import resource
@@ -19,6 +20,7 @@ import co_tui
 from co_tui.agent.models.open_model import ModelConfig, open_model
 from co_tui.agent.models.server_counting import TokenCounter
 from co_tui.agent.redact import without_secrets
+from co_tui.agent.wire import http
 from co_tui.agent.wire.http import Exchange, NoAnswer, ask, exchange, new_client
 from co_tui.agent.wire.model_errors import ModelUnusable
 from tests.support.provider import Provider, Reply
@@ -251,3 +253,43 @@ async def test_a_providers_compaction_is_seen_in_a_reply_that_comes_in_pieces() 
             await hook(response)
         assert await response.aread() == signal
     assert seen.compacted_as == "agent.thread_context_compacted"
+
+
+async def test_a_fast_server_is_read_at_intervals_and_what_was_read_at_once_comes_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pauses: list[float] = []
+    wait = asyncio.sleep
+
+    async def paused(seconds: float) -> None:
+        pauses.append(seconds)
+        await wait(0)
+
+    async def read() -> AsyncIterator[bytes]:
+        for reading in (b"ab", b"cde", b"f"):
+            await wait(0)  # for the network
+            for piece in reading:
+                yield bytes((piece,))
+
+    monkeypatch.setattr(http, "READ_S", 3600.0)
+    monkeypatch.setattr(asyncio, "sleep", paused)
+    pieces = [(piece, len(pauses)) async for piece in http.paced(read())]
+    assert pieces == [(b"a", 1), (b"b", 1), (b"c", 2), (b"d", 2), (b"e", 2), (b"f", 3)]
+    assert pauses[0] == 0 and all(pause > 3000 for pause in pauses[1:])
+
+
+async def test_a_slow_server_is_never_waited_for_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def read() -> AsyncIterator[bytes]:
+        for _ in range(3):
+            await asyncio.sleep(0)
+            yield b"x"
+
+    monkeypatch.setattr(http, "READ_S", 0.0)
+    loop = asyncio.get_running_loop()
+    timers: list[float] = []
+    call_at = loop.call_at
+    monkeypatch.setattr(
+        loop, "call_at", lambda when, *args, **more: (timers.append(when), call_at(when, *args, **more))[1]
+    )
+    assert [piece async for piece in http.paced(read())] == [b"x"] * 3
+    assert timers == []
