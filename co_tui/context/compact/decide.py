@@ -21,6 +21,8 @@ LEAST_FREED = 0.1
 """A compaction that frees a smaller share of the conversation loses more than it gains."""
 WELL_BELOW = 0.85
 """Of the threshold: a compaction that ends higher would trigger the next one too soon."""
+MUCH_NEW = 0.3
+"""Of the threshold: after compactions that ended too high, another one waits until it can replace so much."""
 PLANNED = 0.8
 """Of the threshold: the target, leaving room for headings and for messages that arrive until then."""
 LEAST_LEFT_TOKENS = 200
@@ -199,6 +201,18 @@ def frees_enough(situation: Situation, cut: Cut) -> bool:
     """Whether removing the cut would free a tenth of the conversation."""
     held = situation.held_tokens(cut.replaced)
     return held >= LEAST_FREED * max(1, situation.reading.conversation_tokens)
+
+
+def would_end_well(situation: Situation, replacement_tokens: float) -> bool:
+    """Whether a compaction would replace much that is new and end well below the threshold, though earlier ones did
+    not: what they could not replace, because it had just come, may be behind now."""
+    cut = next_cut(situation, waits=situation.is_past_blocking_threshold)
+    if cut is None:
+        return False
+    new = [index for index in cut.replaced if not situation.history.kinds[index] & REPLACEMENT]
+    left = situation.reading.current_tokens - situation.held_tokens(cut.replaced) + replacement_tokens
+    threshold = situation.threshold_tokens
+    return situation.held_tokens(new) >= MUCH_NEW * threshold and left <= WELL_BELOW * threshold
 
 
 def fallback_cut(situation: Situation, cut: Cut) -> Cut | None:

@@ -132,12 +132,6 @@ def instructs(sentence: str) -> bool:
     return not _ABOUT_ONESELF.match(sentence) or bool(_WANTS.match(sentence))
 
 
-def last_question(reply: str) -> str:
-    """The question that a reply ends with; empty without one."""
-    sentences = sentences_of(reply.rstrip()[-400:])
-    return sentences[-1].strip("*_ ") if sentences and sentences[-1].rstrip("*_ )").endswith(("?", "？")) else ""
-
-
 def cut_after_sentence(text: str, most_chars: int) -> str:
     """The beginning of a text on one line, up to the end of a sentence, else of a word."""
     if len(text) <= most_chars:

@@ -14,12 +14,12 @@ from co_tui.context.compact.own_words import (
     cut_after_sentence,
     cut_before_sentence,
     instructs,
-    last_question,
     sentences_of,
     without_envelopes,
     without_pasted,
 )
 from co_tui.context.indexed_history import EARLIER, is_prompt
+from co_tui.context.journal.conclusions import last_question
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.measure.count import estimate_text
 from co_tui.events.content import content_text, typed_text

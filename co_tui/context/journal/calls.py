@@ -13,8 +13,9 @@ from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of,
 from co_tui.context.journal.net_changes import patch_changes
 from co_tui.context.journal.outcomes import DONE
 from co_tui.context.journal.outline import written_outline
-from co_tui.context.journal.shell_files import Change, Script, changes_of, edits_of, patched_files, reads_of, scripts_in
-from co_tui.context.memory.unwrap import changes_in, edit_in
+from co_tui.context.journal.shell_edits import SED, Script, documents_of, edits_of, scripts_in
+from co_tui.context.journal.shell_files import Change, changes_of, patched_files, reads_of
+from co_tui.context.memory.unwrap import changes_in, edit_in, edited_lines
 from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, WRITE_PLAN, objects_in
 from co_tui.inert import one_line
 from co_tui.shell.programs import PYTHON, Simple, is_file_name, read_command
@@ -30,6 +31,9 @@ EDIT: Final = "edit"
 READ: Final = "read"
 _CONTENTS: Final = ("content", "file_text", "contents", "text", "file_content", "new_content", "code_edit")
 """Arguments with the text of a file that is written."""
+_NUMBERS: Final = frozenset(("startline", "insertline", "line", "afterline", "linenumber"))
+_INSERTED: Final = ("replacement_text", "insert_text", "new_str", "new_text", "replacement", *_CONTENTS)
+"""Arguments with the text that is put at a line, or instead of it."""
 _MANY: Final = ("files", "edits", "changes")
 """Arguments with several edits, which may name their files."""
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -127,9 +131,10 @@ class Begun(NamedTuple):
     """The steps of the plan that it writes, with how far each is; our own plan is stated anyway."""
     edits: Mapping[str, Sequence[str]] = {}
     """The lines that it removes and adds, by file; of the only file it changes, under no name."""
-
-    runs_script: bool = False
-    """Whether Python code that it runs makes edits."""
+    may_miss: bool = False
+    """Whether its edits replace a text that may not be there."""
+    documents: Mapping[str, str] = {}
+    """The whole texts that it writes, by file."""
 
     def edit_of(self, path: str, *, is_only: bool) -> Sequence[str]:
         """The lines that it removes and adds in a file, which may be the only one that it changes."""
@@ -185,10 +190,11 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
         outline = written_outline(written) if is_whole else ""
         undoes = "undo" in (*words, *sub.split("_"))
         changes = tuple(change._replace(is_whole=True) for change in changes) if is_whole and written else changes
-        scripts = scripts_in((change.path, written) for change in changes[:1] if is_whole and written)
+        documents = {change.path: written for change in changes[:1] if is_whole and written}
+        scripts = scripts_in(documents.items())
         return Begun(
             head, EDIT if sub else verb, run, (run,), changes=changes, undoes=undoes, outline=outline, scripts=scripts,
-            edits=_edits(values),
+            edits=_edits(values), documents=documents,
         )  # fmt: skip
     run = Run(name, _values(values)[:1])
     return Begun(head, verb, run, (run,), acts=bool(_ACTS.intersection(words[:1])) and not label)
@@ -204,8 +210,17 @@ def _edits(values: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
             by_file.setdefault(path, []).extend(changes_in(each))
     if by_file:
         return by_file
-    changed = changes_in(values)
+    changed = changes_in(values) or _inserted(values)
     return {"": changed} if changed else {}
+
+
+def _inserted(values: Mapping[str, Any]) -> list[str]:
+    """The lines that a call puts at a place given by its number."""
+    if not any(key.replace("_", "").lower() in _NUMBERS for key in values):
+        return []
+    texts = (value for value in values.values() if isinstance(value, str) and "\n" in value.strip("\n"))
+    text = next((value for key in _INSERTED if isinstance(value := values.get(key), str)), next(texts, ""))
+    return edited_lines("", text)
 
 
 def _patch_in(values: Mapping[str, Any]) -> str:
@@ -256,9 +271,10 @@ def begin_command(command: str) -> Begun:
     """Read a shell command."""
     first = command.split(maxsplit=1)[:1]
     if first and first[0] in _EDITOR_COMMANDS and "\n" in command and "end_of_" in command[-40:]:
-        line = [Simple(tuple(command.split("\n", 1)[0].split()))]  # the rest is text for the editor
+        words, _, text = command.rpartition("end_of_")[0].partition("\n")
+        line, in_editor = [Simple(tuple(words.split()))], {"": edited_lines("", text)}
     else:
-        line = read_command(command)
+        line, in_editor = read_command(command), dict[str, list[str]]()
     main, last = main_of(line), last_run(line)
     verb = one_line(program_of(main), _NAME_CHARS) if main is not None else "shell"
     changes = tuple(dict.fromkeys(change for simple in line for change in changes_of(simple)))
@@ -277,7 +293,8 @@ def begin_command(command: str) -> Begun:
     return Begun(
         head, verb or "shell", run, runs, tuple(line), changes, read, looks,
         outline=outline, scripts=scripts_in((path, simple.document) for simple in line for path in simple.written),
-        edits=edits_of(line) if changes else {}, runs_script=any(PYTHON.fullmatch(simple.program) for simple in line),
+        edits=edits_of(line) if changes else in_editor, documents=documents_of(line),
+        may_miss=any(PYTHON.fullmatch(simple.program) or simple.program in SED for simple in line),
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import Begun
 from co_tui.context.journal.command_runs import PathIndex, is_same_path
-from co_tui.context.journal.net_changes import NetChanges
+from co_tui.context.journal.net_changes import NetChanges, Originals
 from co_tui.context.journal.shell_files import Change, restored_by
 from co_tui.shell.programs import Simple
 
@@ -46,6 +46,7 @@ class ChangedFiles:
         """All files that are new, or were."""
         self._named: dict[str, dict[str, None]] = {}
         """The last two names in paths → all files so named that were changed."""
+        self._originals = Originals()
         self._aside: list[tuple[dict[str, ChangedFile], NetChanges]] = []
         """What was set aside by `git stash`."""
 
@@ -106,19 +107,24 @@ class ChangedFiles:
     def saw(self, read: Sequence[str], text: str) -> None:
         """A file was read, or lines of it; of several, no one knows which said what."""
         if len(read) == 1:
-            path = RANGE_OF_LINES.sub("", read[0])
-            self.net.saw(self._known(path), text, is_whole=path == read[0])
+            path = self._known(RANGE_OF_LINES.sub("", read[0]))
+            is_whole = RANGE_OF_LINES.search(read[0]) is None
+            self.net.saw(path, text, is_whole=is_whole)
+            if is_whole and path not in self._changed:
+                self._originals.saw(path, text)
 
     def change(self, change: Change, begun: Begun, at: int, calls: int, *, is_only: bool) -> None:
         """A call in message `at`, until which so many had ended, changed a file, perhaps as the only one."""
         path, edit = self._known(change.path), begun.edit_of(change.path, is_only=is_only)
+        if change.is_whole and not edit:
+            edit = self._originals.changes(path, begun.documents.get(change.path, ""), change.source)
         self._copies.pop(path, None)
         if change.source and not change.is_restored and (of := self._known(change.source)) not in self._changed:
             self._copies[path] = of
         if change.is_whole or change.is_removed or change.is_restored:
             self.net.forget(path)
         if edit:
-            self.net.add(path, at, edit, is_sure=not begun.runs_script)
+            self.net.add(path, at, edit, is_sure=not begun.may_miss)
         before = self._changed.pop(path, None)
         is_new = before.is_new if before else change.is_whole and self._seen.find(path) < 0
         times = before.times + 1 if before else 1

@@ -40,16 +40,25 @@ AGAIN: Final = (1.0, 0.1, 0.03)
 """Factor for a name that is present not yet, once, or more often."""
 NEIGHBOUR: Final = 0.2
 """Of the worth of a line: what each line next to it gains."""
+SIGN_WEIGHTS: Final = {"+": 1.3, "-": 1.0}
+AROUND_CHANGE_WEIGHT: Final = 0.8
+"""Of an edit, what lines count that were added, removed, or stood around them."""
+LONG_PROMPT: Final = 15
+PASTED_WEIGHT: Final = 0.3
+"""What lines count of a prompt with more lines than that: most of it was pasted. The user's own words are quoted
+elsewhere."""
 OF_A_MAP: Final = frozenset("│⋮├└")
 MAP_WEIGHT: Final = 0.7
 """What a line of a map of the project or a tree of files counts, which can be drawn again."""
 WEIGHTS: Final = {
-    Role.SAID: 1.0, Role.REST: 0.7, Role.READ: 0.7, Role.READ_LAST: 1.2, Role.WROTE: 0.7, Role.EDITED: 1.5,
-    Role.LOOKED: 1.0, Role.SHOWED_CHANGES: 1.2, Role.RAN: 1.05, Role.ANSWERED: 2.0,
+    Role.SAID: 1.2, Role.REST: 0.7, Role.READ: 0.7, Role.READ_LAST: 1.2, Role.WROTE: 0.7, Role.EDITED: 1.5,
+    Role.LOOKED: 0.8, Role.SHOWED_CHANGES: 1.2, Role.RAN: 1.05, Role.ANSWERED: 2.0,
     Role.OUTDATED: 0.5, Role.UNDONE: 0.2,
 }  # fmt: skip
 """What a line of a step counts."""
 _READ: Final = frozenset((Role.READ, Role.READ_LAST, Role.OUTDATED, Role.UNDONE))
+_TELLING: Final = frozenset((Role.READ_LAST, Role.EDITED, Role.SHOWED_CHANGES, Role.RAN, Role.ANSWERED))
+"""Steps whose heads say something by themselves."""
 LINE_COST: Final = 1
 GAP_COST: Final = 2
 NOTABLE: Final = 1.3
@@ -57,7 +66,7 @@ CONCLUSION_WEIGHT: Final = 1.0
 STEP_WEIGHT: Final = 0.15
 """The value of an entry apart from the names in it."""
 FAILED_STEP_WEIGHT: Final = 2.0
-"""The same for a step that failed or changed something."""
+"""The same for a step that failed, or whose head says something by itself."""
 ANSWER_WEIGHT: Final = 6.0
 """The same for a step that asked a service: of several that are alike, all are shown."""
 HEAD: Final = -1
@@ -130,6 +139,10 @@ class Candidate:
         """What a line counts: of a script that was run, what it printed counts as that of any other command."""
         is_result = self.lines[place].position.message != self.head.at[0]
         weight = WEIGHTS[Role.RAN if self.role is Role.WROTE and is_result else self.role]
+        if self.role is Role.EDITED and not is_result:
+            weight *= SIGN_WEIGHTS.get(self.lines[place].text[:1], AROUND_CHANGE_WEIGHT)
+        if self.head.kind is Kind.USER and len(self.lines) > LONG_PROMPT:
+            weight *= PASTED_WEIGHT
         return weight * DULL_WEIGHT if self.is_dull else weight
 
     def neighbours(self, place: int) -> list[int]:
@@ -334,7 +347,7 @@ class Chooser:
         return worth / self._cost(candidate, place)
 
     def _head_worth(self, candidate: Candidate) -> float:
-        alone = FAILED_STEP_WEIGHT if candidate.head.outcome or WEIGHTS[candidate.role] > 1 else STEP_WEIGHT
+        alone = FAILED_STEP_WEIGHT if candidate.head.outcome or candidate.role in _TELLING else STEP_WEIGHT
         if candidate.role is Role.ANSWERED:
             alone = ANSWER_WEIGHT
         if self.focus and not self.focus.isdisjoint(_words(candidate.head.text)):

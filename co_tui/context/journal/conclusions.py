@@ -13,6 +13,7 @@ MOST_CHARS: Final = 300
 MOST_SENTENCES: Final = 3
 LONGEST_CHARS: Final = MOST_CHARS + 60
 """Of a single sentence that is longer."""
+QUESTION_CHARS: Final = 400
 FEW_WORDS: Final = 7
 CUT_WORDS: Final = 5
 """A sentence without an end that has fewer was cut off."""
@@ -25,13 +26,17 @@ _VAGUE: Final = late_pattern(
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
 _NUMBERS: Final = late_pattern(r"\d+")
 _WORKS: Final = late_pattern(r"\b(?:pass(?:es|ed|ing)?|works?|working|succeed(?:s|ed)?)\b", re.IGNORECASE)
+_NOT_SO: Final = (
+    r"(?:no,? )?that(?:(?:['’]s| is| was) (?:not (?:it|right|true|the (?:cause|issue|problem|case|reason))|wrong)"
+    r"|(?: is|was)n['’]t (?:it|right|true))\b|不对|不是这样|違う"
+)
+_REJECTS: Final = late_pattern(rf"\s*(?:no(?:pe)?[,.!]\s*)?(?:{_NOT_SO})", re.IGNORECASE)
 _RETRACTS: Final = late_pattern(
     r"(?:oh,? |but |hmm,? |you(?:['’]re| are) (?:absolutely |completely )?right[,.:!]? )*"
     r"(?:wait\s*(?:[,.!:;…—–-](?!\s*(?:also|and|then|can you|could you|let|i should|i need|i forgot|great|nice|good"
     r"|please|for)\b)|$)|wait,? (?:no|that|actually|i was)\b|actually,? no\b"
     r"|no,? (?:wait|actually)\b|nope[,.!]|hold on[,.!…](?! let)|scratch that\b|on second thought\b|but actually\b"
-    r"|(?:no,? )?that(?:(?:['’]s| is| was) (?:not (?:it|right|true|the (?:cause|issue|problem|case|reason))|wrong)"
-    r"|(?: is|was)n['’]t (?:it|right|true))\b|i was wrong\b|不对|不是这样|等等|違う)",
+    rf"|{_NOT_SO}|i was wrong\b|等等)",
     re.IGNORECASE,
 )
 _READ_CHARS: Final = 8_000
@@ -83,7 +88,7 @@ _ANNOUNCES: Final = late_pattern(
     rf"{_OPENERS}(?:"
     + "|".join(
         (
-            rf"(?:{_GERUNDS})\b(?!.*\b(?:is|are|was|were|has|have|does|did|failed|works|see|shows?|found|fixed|can)\b)",
+            rf"(?:{_GERUNDS})\b(?!.*\b(?:is|are|was|were|has|have|does|did|failed|works|see|shows?|found|fixed|can|\w+n['’]t)\b)",
             r"let(?:['’]s| us| me)\b(?! me know)",
             r"i(?:['’]ll| will|(?:['’]m| am) (?:going to|about to|ready|here to)| want to|(?:['’]d"
             r"| would) (?:like|need|love|be (?:happy|glad)))\b",
@@ -244,6 +249,11 @@ def retracts(text: str) -> bool:
     return _RETRACTS.match(text.lstrip("*_ \n")) is not None
 
 
+def rejects(text: str) -> bool:
+    """Whether a text begins by saying that what was said before it is not so."""
+    return _REJECTS.match(text) is not None
+
+
 def repeats(line: str, conclusion: str) -> bool:
     """Whether a line is in a conclusion, or has a sentence of it."""
     bare = _LABEL.sub("", _ITEM.sub("", line.strip(), count=1)).strip()
@@ -261,6 +271,14 @@ def announcement(text: str) -> str:
     return next((each.text for each in _sentences(text) if _is_announcement(each.text) and _says_enough(each.text)), "")
 
 
+def last_question(text: str) -> str:
+    """The question that a text ends with; empty without one."""
+    lines = text.rstrip()[-QUESTION_CHARS:].splitlines()
+    sentences = _split(lines[-1].strip()) if lines else []
+    last = sentences[-1].strip("*_ ") if sentences else ""
+    return last if last.rstrip(")").endswith(("?", "？")) else ""
+
+
 def _says_enough(sentence: str) -> bool:
     return (sentence.count(" ") >= FEW_WORDS or bool(_WIDE.search(sentence))) and not _FILLER.match(sentence)
 
@@ -272,7 +290,7 @@ def _is_announcement(sentence: str) -> bool:
 
 def _best(sentences: list[_Sentence]) -> list[_Sentence]:
     """Those that state most, in their order: the first and the last of a text weigh more. One that refers to what was
-    said before it is not among them without that."""
+    said before it is not among them without that, nor one that the next restricts without this."""
     if len(sentences) <= MOST_SENTENCES and sum(len(each.text) + 1 for each in sentences) <= MOST_CHARS:
         return sentences
     last = len(sentences) - 1
@@ -289,10 +307,13 @@ def _best(sentences: list[_Sentence]) -> list[_Sentence]:
             first -= 1
         if first and _REFERS.match(sentences[first].text):
             continue  # to something that is no statement
-        wanted = chosen.union(range(first, at + 1))
-        if not chosen or _fit([sentences[each] for each in wanted]):
+        behind = at + 1
+        while behind - 1 in turned and sentences[behind].at == sentences[behind - 1].at + 1:
+            behind += 1
+        wanted = chosen.union(range(first, behind))
+        if (not chosen and behind == at + 1) or _fit([sentences[each] for each in wanted]):
             chosen = wanted
-    return [sentences[at] for at in sorted(chosen)] or sentences[:1]
+    return [sentences[at] for at in sorted(chosen)] or sentences[-1:]
 
 
 def _fit(sentences: Sequence[_Sentence]) -> bool:

@@ -1,10 +1,13 @@
 """What the edits of a file come to: the lines removed and added, without those that later edits took back."""
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
+from co_tui.context.journal.command_runs import is_same_path
 from co_tui.context.journal.shown_lines import clean, is_empty
 from co_tui.context.measure.count import estimate_text
 from co_tui.inert import one_line
@@ -25,8 +28,19 @@ TELLING_CHARS: Final = 12
 """A shorter line may be anywhere in a file."""
 LEAST_OF_PART: Final = 2
 """So many lines of an edit tell that a part of a file is where it was made."""
+MOST_ORIGINALS: Final = 16
+MOST_CHARS, MOST_COMPARED = 100_000, 3_000
+"""Of a file that is read or written as a whole; of its lines before and after."""
+MOST_PAIRS: Final = 100_000
+"""Equal lines before and after; with more, comparing would take long."""
+_LEFT_OUT: Final = re.compile(
+    r"elided|truncat|omitted|clipped|too (?:long|large)|more lines|(?:hidden|skipped|not shown)\b|^\W*(?:\.\.\.|…)\W*$",
+    re.IGNORECASE,
+)
+"""Of what was read: something is missing here."""
 GAP: Final = "…"
 HEADING_TOKENS: Final = 6
+Known = TypeVar("Known")
 _FILE: Final = re.compile(r"\+\+\+ (?:b/)?([^\t]+)|\*\*\* (?:Add|Update) File: (.+)")
 _NUMBER: Final = re.compile(r"^\s*\d+[:\t-]")
 """Before a line of a file that is shown with numbers."""
@@ -100,6 +114,53 @@ class NetChanges:
                 found[path] = shown
                 budget_tokens -= heading + _cost(shown.lines)
         return found
+
+
+class Originals:
+    """The lines of files as they were read before they were changed, and the texts written since."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[str]] = {}
+        """With an empty line where something may be missing."""
+        self._written: dict[str, str] = {}
+
+    def saw(self, path: str, text: str) -> None:
+        """A file was read, as a whole or up to where its end was left out, before it was changed."""
+        lines = (_NUMBER.sub("", line) for line in text[:MOST_CHARS].splitlines())
+        self._lines.pop(path, None)
+        self._lines[path] = ["", *("" if _LEFT_OUT.search(line) else line for line in lines if not is_empty(line)), ""]
+        _forget_oldest(self._lines)
+
+    def changes(self, path: str, text: str, source: str) -> list[str]:
+        """What a file written as a whole, or copied from one that was, has other than before, as far as is known."""
+        text = (text or _of(self._written, source) or "")[:MOST_CHARS]
+        self._written.pop(path, None)
+        self._written[path] = text
+        _forget_oldest(self._written)
+        before, after = _of(self._lines, path), [line for line in text.splitlines() if not is_empty(line)]
+        return list(_known_changes(before, after)) if before else []
+
+
+def _known_changes(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
+    """The lines removed and added, with the one before them; none where a line before is missing."""
+    times = Counter(before)
+    if len(before) + len(after) > MOST_COMPARED or sum(times[line] for line in after) > MOST_PAIRS:
+        return
+    for kind, from_, to, new_from, new_to in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal" and all(before[max(0, from_ - 1) : to + 1]):
+            yield f" {before[from_ - 1]}"
+            yield from (f"-{line}" for line in before[from_:to])
+            yield from (f"+{line}" for line in after[new_from:new_to])
+
+
+def _of(files: dict[str, Known], path: str) -> Known | None:
+    """What is known of a file; a path may be the end of another."""
+    return next((files[each] for each in reversed(files) if is_same_path(each, path)), None) if path else None
+
+
+def _forget_oldest(files: dict[str, Known]) -> None:
+    if len(files) > MOST_ORIGINALS:
+        del files[next(iter(files))]
 
 
 class Shown(NamedTuple):

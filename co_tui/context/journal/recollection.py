@@ -59,7 +59,7 @@ def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: flo
 def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Recollected:
     weights = _relevant(sources, newest_messages(live))
     there = sources.names_there()
-    shown: set[str] = set()
+    shown = sources.lines_there()
     for text in replacement_texts(live):
         there.update(dict.fromkeys(names_in(text), 1))
         shown |= bare_lines(text)

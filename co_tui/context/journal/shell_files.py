@@ -1,14 +1,10 @@
 """The files that the programs of a shell command change or read, by their names in the command."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.command_runs import is_same_path, program_and_rest
-from co_tui.context.journal.net_changes import MOST_LINES, patch_changes
-from co_tui.context.memory.unwrap import edited_lines
-from co_tui.late_pattern import late_pattern
 from co_tui.shell.programs import PYTHON, Simple, arguments, is_file_name
 
 _PATCHED: Final = re.compile(
@@ -27,35 +23,12 @@ _OPENED_BY_VARIABLE: Final = re.compile(
 )
 _RANGE: Final = re.compile(r"(\d+),(\d+)p")
 _SED_INPLACE: Final = re.compile(r"-[a-zA-Z]*i.*|--in-place.*")
-MOST_WRITTEN: Final = 50
-"""Files of a script that are known."""
-_READ_CHARS: Final = 10_000
-"""Of a script: replacements in it are looked for in so much."""
-_TEXT = r"(r?)(?:\"\"\"((?:[^\\]|\\.)*?)\"\"\"|'''((?:[^\\]|\\.)*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)')"
-_TEXT = f"(?>{_TEXT})"  # else the ends of unfinished texts are looked for again and again
-_ASSIGNED: Final = late_pattern(rf"^[ \t]*(\w+) = \(?\s*{_TEXT}", re.MULTILINE | re.DOTALL)
-_REPLACED: Final = late_pattern(rf"\.replace\(\s*(?:{_TEXT}|(\w+)),\s*(?:{_TEXT}|(\w+))\s*[,)]", re.DOTALL)
-_PATTERN: Final = re.compile(r"\\[(.sdw]|\.\*|\(\?")
-"""What a regular expression has and no text that is replaced word for word."""
-_INSERTED: Final = re.compile(r"new|insert|add|repl|code|method|propert|fix")
-_ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
-_ESCAPES: Final = {"n": "\n", "t": "\t", "\n": ""}
-_NOT_APPLIED: Final = frozenset(("--check", "--stat", "--numstat", "--summary", "--dry-run"))
+NOT_APPLIED: Final = frozenset(("--check", "--stat", "--numstat", "--summary", "--dry-run"))
 _PATCHERS: Final = frozenset(("apply_patch", "applypatch"))
-_REVERSED: Final = frozenset(("-R", "--reverse"))
 _NO_RESTORE: Final = frozenset(("--staged", "-b", "-B", "--orphan"))
 _SWITCHED: Final = re.compile(
     r"^(?:Switched to|Already on|Note: (?:switching to|checking out)|HEAD is now at) ", re.MULTILINE
 )
-
-
-class Script(NamedTuple):
-    """What a Python script does when it is run."""
-
-    files: tuple[str, ...] = ()
-    """That it writes."""
-    edits: tuple[str, ...] = ()
-    """The lines that its replacements remove and add."""
 
 
 class Change(NamedTuple):
@@ -82,43 +55,6 @@ def changes_of(simple: Simple) -> list[Change]:
     return list(dict.fromkeys(change for change in found if is_file_name(change.path)))
 
 
-def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, Script]:
-    """The Python files among written ones, by their names without folders."""
-    return {base_name(path): _script(code) for path, code in written if path.endswith(".py")}
-
-
-def _script(code: str) -> Script:
-    files = tuple(islice(filter(is_file_name, dict.fromkeys(_written_by(code))), MOST_WRITTEN))
-    return Script(files, tuple(replacements_in(code)) if files else ())
-
-
-def replacements_in(code: str) -> list[str]:
-    """The lines that Python code removes and adds by replacing texts, as far as it has both; else new texts in it."""
-    code = code[:_READ_CHARS]
-    named = {found[1]: _text(found.groups()[1:]) for found in _ASSIGNED.finditer(code)}
-    changed: list[str] = []
-    for found in _REPLACED.finditer(code):
-        old, new = (named.get(part[5]) if part[5] else _text(part) for part in (found.groups()[:6], found.groups()[6:]))
-        if old is not None and new is not None and old.strip() and not _PATTERN.search(old):
-            changed += edited_lines(old, new)
-            if len(changed) > MOST_LINES:
-                break
-    inserted = (text for name, text in named.items() if _INSERTED.search(name) and text.count("\n") > 1)
-    return (changed or [line for text in inserted for line in edited_lines("", text)])[:MOST_LINES]
-
-
-def _text(groups: Sequence[str | None]) -> str:
-    """A text as Python code writes it: whether it is raw, then what is between the quotes of one kind."""
-    written = next((text for text in groups[1:5] if text is not None), "")
-    return written if groups[0] else _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), written)
-
-
-def script_run_by(simple: Simple) -> str:
-    """The name of the Python file that a program runs, without its folder; empty if it runs none."""
-    named = arguments(simple, "-W", "-X") if PYTHON.fullmatch(simple.program) else []
-    return base_name(named[0]) if named else ""
-
-
 def base_name(path: str) -> str:
     return path.rpartition("/")[2]
 
@@ -142,13 +78,32 @@ def _named(simple: Simple) -> Iterator[Change]:
 
 
 def _sed(simple: Simple) -> Iterator[Change]:
-    if not any(_SED_INPLACE.fullmatch(word) for word in simple.words[1:]):
-        return iter(())
+    return map(Change, edited_in_place(simple).files)
+
+
+class InPlace(NamedTuple):
+    """What `sed -i` is told."""
+
+    scripts: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    is_extended: bool = False
+    """Whether brackets and braces in a pattern are operators."""
+
+
+def edited_in_place(simple: Simple) -> InPlace:
+    """What `sed` does to which files; nothing without `-i`."""
+    options = [word for word in simple.words[1:] if word.startswith("-")]
+    if not any(_SED_INPLACE.fullmatch(word) for word in options):
+        return InPlace()
     rest = arguments(simple, "-e", "-f", "--expression")
-    has_script = any(word in ("-e", "-f") or word.startswith("--expression") for word in simple.words)
     if len(simple.words) > 2 and simple.words[2] == "":  # macOS: an empty suffix after -i
         rest = rest[1:]
-    return map(Change, rest if has_script else rest[1:])
+    is_extended = any(re.fullmatch(r"-\w*[Er]\w*|--regexp-extended", word) for word in options)
+    given = zip(simple.words[1:], simple.words[2:], strict=False)
+    scripts = [value for option, value in given if option in ("-e", "--expression")]
+    if not scripts and "-f" not in options and not any(word.startswith("--expression") for word in options):
+        scripts, rest = rest[:1], rest[1:]
+    return InPlace(tuple(scripts), tuple(rest), is_extended)
 
 
 def _perl(simple: Simple) -> Iterator[Change]:
@@ -185,7 +140,7 @@ def _git(simple: Simple) -> Iterator[Change]:
         yield from _moved(inner)
     elif verb == "rm":
         yield from _removed(inner)
-    elif verb in ("apply", "am") and _NOT_APPLIED.isdisjoint(words):
+    elif verb in ("apply", "am") and NOT_APPLIED.isdisjoint(words):
         yield from patched_files(simple.document)
     elif verb == "restore" or (verb == "checkout" and "--" in words):
         named = words[words.index("--") + 1 :] if "--" in words else arguments(inner, "-s", "--source")
@@ -194,14 +149,14 @@ def _git(simple: Simple) -> Iterator[Change]:
 
 
 def _patch(simple: Simple) -> Iterator[Change]:
-    return iter(patched_files(simple.document) if _NOT_APPLIED.isdisjoint(simple.words) else ())
+    return iter(patched_files(simple.document) if NOT_APPLIED.isdisjoint(simple.words) else ())
 
 
 def _patch_argument(simple: Simple) -> Iterator[Change]:
-    return iter(patched_files(_patch_of(simple)))
+    return iter(patched_files(patch_of(simple)))
 
 
-def _patch_of(simple: Simple) -> str:
+def patch_of(simple: Simple) -> str:
     """The patch that a program is given, as an argument or inline."""
     return "\n".join((simple.document, *simple.words[1:])) if simple.program in _PATCHERS else simple.document
 
@@ -214,29 +169,14 @@ def _downloaded(simple: Simple) -> Iterator[Change]:
 
 def _opened(simple: Simple) -> Iterator[str]:
     """Files that inline Python code opens for writing."""
-    return _written_by(_inline(simple))
+    return written_by(inline_code(simple))
 
 
-def _inline(simple: Simple) -> str:
+def inline_code(simple: Simple) -> str:
+    """The Python code that a program is given, as an argument or inline."""
     return simple.document or next(
         (text for flag, text in zip(simple.words[1:], simple.words[2:], strict=False) if flag == "-c"), ""
     )
-
-
-def edits_of(line: Iterable[Simple]) -> dict[str, list[str]]:
-    """The lines that patches and inline Python code of a command remove and add, by file; of code under no name."""
-    found: dict[str, list[str]] = {}
-    for simple in line:
-        if PYTHON.fullmatch(simple.program):
-            found.setdefault("", []).extend(replacements_in(_inline(simple)))
-        elif not simple.written and _applies(simple):
-            found |= patch_changes(_patch_of(simple))
-    return found
-
-
-def _applies(simple: Simple) -> bool:
-    """Whether a program that is given a patch applies it as it is."""
-    return not any(word in _NOT_APPLIED or word in _REVERSED for word in simple.words)
 
 
 def restored_by(line: Iterable[Simple], changed: Iterable[str], printed: str = "") -> list[str]:
@@ -272,7 +212,7 @@ def _is_named(path: str, name: str, are_files: bool) -> bool:
     return are_files and is_below
 
 
-def _written_by(code: str) -> Iterator[str]:
+def written_by(code: str) -> Iterator[str]:
     """The files that Python code opens for writing."""
     for found in _OPENED.finditer(code):
         yield found[1] or found[2]

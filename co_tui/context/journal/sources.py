@@ -244,7 +244,8 @@ def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()
         if is_empty(text) or is_single_word(text) or (excerpt.by == MODEL and announces(text)):
             continue
         head = sources.head_of(position[:2], excerpt.by, excerpt.text)
-        if not is_in_head(text, head.text):
+        is_confirmation = head.kind is Kind.CALL and position[:2] != head.at and only_confirms(text)
+        if not is_confirmation and not is_in_head(text, head.text):
             heads[head.at] = head
             found.setdefault(head.at, []).append(ShownLine(position, text))
     return [sources.candidate(heads[place], lines) for place, lines in sorted(found.items())]

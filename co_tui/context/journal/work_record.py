@@ -21,11 +21,19 @@ from pydantic_ai.messages import (
 from co_tui.context.journal.answers import Answer, answer_of
 from co_tui.context.journal.calls import EDIT, Begun, Role, begin_call, changed_by, done_by
 from co_tui.context.journal.command_runs import PathIndex
-from co_tui.context.journal.conclusions import announcement, concluded, only_says_it_works, retracts
+from co_tui.context.journal.conclusions import (
+    announcement,
+    concluded,
+    last_question,
+    only_says_it_works,
+    rejects,
+    retracts,
+)
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.net_changes import GAP, patch_changes
 from co_tui.context.journal.outcomes import DONE, PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
-from co_tui.context.journal.shell_files import Change, Script, base_name, script_run_by, stashed_by
+from co_tui.context.journal.shell_edits import Script, script_run_by
+from co_tui.context.journal.shell_files import Change, base_name, stashed_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import LeftOut, WorkState
 from co_tui.context.measure.count import estimate_text
@@ -144,6 +152,10 @@ class WorkRecord:
         """The number of the last message of the user."""
         self._asked = ""
         """How it begins."""
+        self._question = ""
+        """What it answers, of the last reply."""
+        self._last_question = ""
+        """The question that the last reply ended with."""
         self._asks_only = False
         """Whether it asks for an answer without edits."""
         self._asked_before = False
@@ -200,21 +212,25 @@ class WorkRecord:
         return "\n".join(filter(None, (request, state)))
 
     def _on_last_request(self, gone: Collection[int]) -> str:
-        """How far the user's last request is, if it is still in the context and steps for it are not. Of the only
-        request, all steps are."""
-        if not self._asked_before or self._asked_at in gone:
+        """What the user's last request answers and how far it is, if it is still in the context and that is not."""
+        if not self._asked or not self._asked_before or self._asked_at in gone:
             return ""
-        request = f'The request "{self._asked}" below'
+        is_answer = self._question and self._asked_at - 1 in gone
+        said = filter(None, (f'answers "{self._question}"' if is_answer else "", self._how_far(gone)))
+        stated = " and ".join(said)
+        return f'The request "{self._asked}" below {stated}' if stated else ""
+
+    def _how_far(self, gone: Collection[int]) -> str:
+        """How far the last request is, if steps for it are gone. Of the only request, all steps are."""
         since = [*takewhile(lambda step: step.number > self._asked_at, reversed(self.steps))]
         steps = [step for step in since if step.number in gone]
-        if not steps or not self._asked:
+        if not steps:
             return ""
         if steps[0] is since[0] and since[0].is_answer:
-            return f"{request} {ANSWERED_ABOVE}"
+            return ANSWERED_ABOVE
         announced = steps[-1].announced.replace('"', "'")
         begun = BEGUN_ABOVE.format(*(("step", "is") if len(steps) == 1 else (f"{len(steps)} steps", "are")))
-        stated = f"{request} {begun}"
-        return f'{stated} It began: "{announced}"' if announced else stated
+        return f'{begun} It began: "{announced}"' if announced else begun
 
     def conclusions(self, numbers: Collection[int]) -> list[Step]:
         """The steps among these messages that concluded something which was not undone or overtaken later."""
@@ -245,6 +261,7 @@ class WorkRecord:
             calls = self._calls_in_texts(number, parts, step)
         text = "\n".join(texts)
         self._take_back(text)
+        self._last_question = one_line(last_question(text).replace('"', "'"), ANNOUNCED_CHARS) if not calls else ""
         announced = one_line(announcement(text), ANNOUNCED_CHARS) if number == self._asked_at + 1 else ""
         is_answer = bool(text.strip()) and all(call.in_text for call in calls) and not self._in_text
         self.steps.append(Step(number, tuple(map(self._timed, calls)), concluded(text), announced, is_answer))
@@ -284,10 +301,11 @@ class WorkRecord:
                 self._answer((number, at), returned.pop(0), _REFUSALS.get(part.refusal, ""))
             elif part.by == USER:
                 if not (self._in_text and is_observation(part.text)):
-                    if len(part.text) <= SHORT_CHARS:
+                    if len(part.text) <= SHORT_CHARS or rejects(part.text):
                         self._take_back(part.text)
                     self._asked_before = self._asked_before or 0 <= self._asked_at < number
                     self._asks_only = _ASKS_ONLY.search(part.text) is not None
+                    self._question = self._last_question if len(part.text) <= SHORT_CHARS else ""
                     self._asked_at, self._asked = number, one_line(part.text.replace('"', "'"), ASKED_CHARS)
                 for _ in found[0].split() if (found := _UNDO.match(part.text)) else ():
                     self._undo_last()
@@ -393,7 +411,7 @@ class WorkRecord:
         for script in self._scripts_run(begun, ending, text):
             changes += tuple(map(Change, script.files))
             if len(script.files) == 1:
-                begun = begun._replace(edits={**begun.edits, script.files[0]: script.edits}, runs_script=True)
+                begun = begun._replace(edits={**begun.edits, script.files[0]: script.edits}, may_miss=True)
         done = done_by(begun, ending.outcome, text)
         changes = self._stashed(done, text) + self._state.files.as_restored(changes, done, text)
         if changes and begun.line is None and _OVERWRITTEN.search(text[:400]):

@@ -20,7 +20,7 @@ from co_tui.context.journal.command_runs import (
     is_same_path,
     program_of,
 )
-from co_tui.context.journal.conclusions import says_little, strength_of
+from co_tui.context.journal.conclusions import STRONG, says_little, strength_of
 from co_tui.context.journal.net_changes import GAP
 from co_tui.context.journal.outcomes import PRINTED_AN_ERROR, REPORTED_AN_ERROR, Ending
 from co_tui.context.journal.shell_files import Change, base_name
@@ -390,5 +390,6 @@ def _telling(conclusions: Sequence[str]) -> list[str]:
     all_once = list(dict.fromkeys(reversed(conclusions)))
     each_once = [each for each in all_once if not says_little(each)] or all_once[:1]
     newest, others = each_once[:NEWEST_CONCLUSIONS], each_once[NEWEST_CONCLUSIONS:]
-    strongest = sorted(others, key=strength_of, reverse=True)[: MOST_CONCLUSIONS - len(newest)]
+    strong = [each for each in others if strength_of(each) >= STRONG]
+    strongest = sorted(strong, key=strength_of, reverse=True)[: MOST_CONCLUSIONS - len(newest)]
     return [*newest, *(each for each in others if each in strongest)]

@@ -13,6 +13,7 @@ from co_tui.context.compact.decide import (
     Situation,
     asked_cut,
     frees_enough,
+    would_end_well,
 )
 from co_tui.context.indexed_history import PROMPT, REPLACEMENT, REPLY, Cut
 from co_tui.context.policy import CompactionRule, Policy
@@ -157,9 +158,13 @@ def model_requested_plan(governor: Governor, measured: Measured, focus: str) -> 
 
 
 def _stop_or_resume(history: GovernedHistory, situation: Situation) -> None:
-    """Stop automatic compactions while the last two ended too close to their threshold."""
+    """Stop automatic compactions while the last two ended too close to their threshold and another one would, too."""
     governor = history.governor
-    if situation.is_past_threshold and is_thrashing(history.state, history.agent, situation.threshold_tokens):
+    if (
+        situation.is_past_threshold
+        and is_thrashing(history.state, history.agent, situation.threshold_tokens)
+        and not would_end_well(situation, governor.summary_tokens)
+    ):
         governor.stop()
     elif governor.is_stopped:
         governor.suppressed_lengths = range(0)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
 from co_tui.context.journal.net_changes import MOST_EDITS, NetChanges, patch_changes
-from co_tui.context.journal.shell_files import replacements_in
+from co_tui.context.journal.shell_edits import replacements_in
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.unwrap import edited_lines
 from co_tui.events.stored_messages import NOT_A_HEADING

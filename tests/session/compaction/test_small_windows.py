@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic_ai.messages import ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from co_tui.context.compact.decide import WELL_BELOW
 from co_tui.context.compact.thresholds import LATEST_SHARE, thresholds_of
@@ -111,6 +112,27 @@ def test_two_that_end_too_close_to_their_mark_stop_the_next(facts: list, straine
     for seq, fact in enumerate(facts, 1):
         state = apply(state, Event(session_id="s", seq=seq, timestamp="2026-01-01T00:00:00Z", fact=fact))
     assert is_thrashing(state, "", 1_000) == strained
+
+
+@pytest.mark.parametrize(("lengths", "compacts"), [([500] * 16, True), ([300] * 8 + [6_000], False)])
+async def test_after_two_that_ended_too_high_the_next_waits_until_it_can_replace_much(
+    lengths: list[int], compacts: bool
+) -> None:
+    """What they could not replace, because it had just come, is behind after some steps."""
+    policy = policy_of(LOADED["balanced"])
+    engine = ReplayEngine(policy, Window(tokens=8_000, known=True))
+    mark = round((thresholds_of(policy, 8_000).share or 0) * 8_000)
+    for _ in range(2):
+        await engine.history.recorder.record(ended(mark, mark))
+    await engine.add(ModelRequest(parts=[UserPromptPart("Find the fault in the shop.")]), 1)
+    for number, length in enumerate(lengths):
+        words = " ".join(f"word{at}" for at in range(length // 2))
+        await engine.add(ModelResponse(parts=[ToolCallPart("read_part", {"part": number}, f"c{number}")]), 1)
+        await engine.add(ModelRequest(parts=[ToolReturnPart("read_part", words, f"c{number}")]), 1)
+    measured = await engine.history.measure()
+    assert measured.reading.current_tokens > mark and is_thrashing(engine.history.state, "", mark)
+    assert (decide(engine.history, measured, None).plan is not None) == compacts
+    assert engine.history.governor.is_stopped != compacts
 
 
 def test_numbers_by_window_are_shares_of_what_instructions_and_tools_leave() -> None:

@@ -1,0 +1,152 @@
+"""What the programs of a shell command change in files, as lines removed and added."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Final, NamedTuple
+
+from co_tui.context.journal.net_changes import MOST_LINES, patch_changes
+from co_tui.context.journal.shell_files import (
+    NOT_APPLIED,
+    base_name,
+    edited_in_place,
+    inline_code,
+    patch_of,
+    written_by,
+)
+from co_tui.context.memory.unwrap import edited_lines
+from co_tui.late_pattern import late_pattern
+from co_tui.shell.programs import PYTHON, Simple, arguments, is_file_name
+
+MOST_WRITTEN: Final = 50
+"""Files of a script that are known."""
+_READ_CHARS: Final = 10_000
+"""Of a script: replacements in it are looked for in so much."""
+_TEXT = r"(r?)(?:\"\"\"((?:[^\\]|\\.)*?)\"\"\"|'''((?:[^\\]|\\.)*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)')"
+_TEXT = f"(?>{_TEXT})"  # else the ends of unfinished texts are looked for again and again
+_ASSIGNED: Final = late_pattern(rf"^[ \t]*(\w+) = \(?\s*{_TEXT}", re.MULTILINE | re.DOTALL)
+_REPLACED: Final = late_pattern(rf"\.replace\(\s*(?:{_TEXT}|(\w+)),\s*(?:{_TEXT}|(\w+))\s*[,)]", re.DOTALL)
+_PATTERN: Final = re.compile(r"\\[(.sdw]|\.\*|\(\?")
+"""What a regular expression has and no text that is replaced word for word."""
+_INSERTED: Final = re.compile(r"new|insert|add|repl|code|method|propert|fix")
+_ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
+_ESCAPES: Final = {"n": "\n", "t": "\t", "\n": ""}
+_REVERSED: Final = frozenset(("-R", "--reverse"))
+SED: Final = frozenset(("sed", "gsed"))
+_LINE: Final = r"(?:\d++|\$|/(?:[^/\\\n]|\\.)*+/)"
+_SED: Final = late_pattern(
+    rf"[;\s]*+(?:{_LINE}(?:,\+?{_LINE})?)?[ \t]*+"
+    r"(?:s(?P<sign>[^\w\s\\])(?P<old>(?:(?!(?P=sign))[^\\\n]|\\.)*)(?P=sign)"
+    r"(?P<new>(?:(?!(?P=sign))[^\\]|\\.)*)(?P=sign)[gpiI\d]*+"
+    r"|[aic]\\?[ \t]*+\n?(?P<text>(?:[^\\\n]|\\.)++)|[dpq])(?=[;\s}]|\Z)",
+    re.DOTALL,
+)
+"""A command of `sed`: replacing a text, or adding lines."""
+_OPERATORS: Final = late_pattern(r"\\[(){}+?|<>bwWsS\d]|(?<!\\)[*\[]|(?<=[^\\])\^|(?<!\\)\$(?!$)")
+_EXTENDED: Final = late_pattern(r"\\[<>bwWsS\d]|(?<!\\)[*\[(){}+?|]|(?<=[^\\])\^|(?<!\\)\$(?!$)")
+"""What makes a pattern more than a text; without and with `-E`."""
+_TAKES_FOUND: Final = late_pattern(r"\\[\dULEul]|(?<!\\)&")
+"""What puts something of the text that was found into the new one."""
+
+
+class Script(NamedTuple):
+    """What a Python script does when it is run."""
+
+    files: tuple[str, ...] = ()
+    """That it writes."""
+    edits: tuple[str, ...] = ()
+    """The lines that its replacements remove and add."""
+
+
+def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, Script]:
+    """The Python files among written ones, by their names without folders."""
+    return {base_name(path): _script(code) for path, code in written if path.endswith(".py")}
+
+
+def _script(code: str) -> Script:
+    files = tuple(islice(filter(is_file_name, dict.fromkeys(written_by(code))), MOST_WRITTEN))
+    return Script(files, tuple(replacements_in(code)) if files else ())
+
+
+def replacements_in(code: str) -> list[str]:
+    """The lines that Python code removes and adds by replacing texts, as far as it has both; else new texts in it."""
+    code = code[:_READ_CHARS]
+    named = {found[1]: _text(found.groups()[1:]) for found in _ASSIGNED.finditer(code)}
+    changed: list[str] = []
+    for found in _REPLACED.finditer(code):
+        old, new = (named.get(part[5]) if part[5] else _text(part) for part in (found.groups()[:6], found.groups()[6:]))
+        if old is not None and new is not None and old.strip() and not _PATTERN.search(old):
+            changed += edited_lines(old, new)
+            if len(changed) > MOST_LINES:
+                break
+    inserted = (text for name, text in named.items() if _INSERTED.search(name) and text.count("\n") > 1)
+    return (changed or [line for text in inserted for line in edited_lines("", text)])[:MOST_LINES]
+
+
+def _text(groups: Sequence[str | None]) -> str:
+    """A text as Python code writes it: whether it is raw, then what is between the quotes of one kind."""
+    written = next((text for text in groups[1:5] if text is not None), "")
+    return written if groups[0] else _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), written)
+
+
+def script_run_by(simple: Simple) -> str:
+    """The name of the Python file that a program runs, without its folder; empty if it runs none."""
+    named = arguments(simple, "-W", "-X") if PYTHON.fullmatch(simple.program) else []
+    return base_name(named[0]) if named else ""
+
+
+def edits_of(line: Iterable[Simple]) -> dict[str, list[str]]:
+    """The lines that the programs of a command remove and add, by file; of Python code under no name."""
+    found: dict[str, list[str]] = {}
+    for simple in line:
+        if PYTHON.fullmatch(simple.program):
+            found.setdefault("", []).extend(replacements_in(inline_code(simple)))
+        elif not simple.written and _applies(simple):
+            found |= patch_changes(patch_of(simple))
+        for path in simple.appended if simple.document else ():
+            found.setdefault(path, []).extend(edited_lines("", simple.document))
+        for path, lines in _sed_edits(simple).items():
+            found.setdefault(path, []).extend(lines)
+    return found
+
+
+def documents_of(line: Iterable[Simple]) -> dict[str, str]:
+    """The texts that a command writes as whole files."""
+    return {
+        path: simple.document
+        for simple in line
+        if simple.program == "cat" and simple.document
+        for path in simple.written
+        if path not in simple.appended
+    }
+
+
+def _sed_edits(simple: Simple) -> dict[str, list[str]]:
+    if simple.program not in SED:
+        return {}
+    told = edited_in_place(simple)
+    operators = _EXTENDED if told.is_extended else _OPERATORS
+    lines = [line for script in told.scripts for line in _sed_changes(script[:_READ_CHARS], operators)][:MOST_LINES]
+    return dict.fromkeys(told.files, lines) if lines else {}
+
+
+def _sed_changes(script: str, operators: re.Pattern[str]) -> Iterator[str]:
+    """What the commands of a script replace or add word for word, up to one that cannot be read."""
+    at = 0
+    while found := _SED.match(script, at):
+        at = found.end()
+        old, new = found["old"], found["new"]
+        if found["text"]:
+            yield from edited_lines("", _plain(found["text"]))
+        elif old and not operators.search(old) and not _TAKES_FOUND.search(new):
+            yield from edited_lines(_plain(old.removeprefix("^").removesuffix("$")), _plain(new))
+
+
+def _plain(text: str) -> str:
+    """A text of `sed` without its escapes."""
+    return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
+
+
+def _applies(simple: Simple) -> bool:
+    """Whether a program that is given a patch applies it as it is."""
+    return not any(word in NOT_APPLIED or word in _REVERSED for word in simple.words)
