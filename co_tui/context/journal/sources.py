@@ -160,8 +160,8 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
             lines = shown_lines(number, part, text, in_head=in_head, is_left_out=announces if is_said else None)
             if head.at in found:
                 step = found[head.at]
-                if step.role is Role.EDITED and step.lines and only_confirms(said.text):
-                    continue  # its lines say what changed
+                if step.role is Role.EDITED and (step.lines or head.answer) and only_confirms(said.text):
+                    continue  # its head or its lines say what changed
                 found[head.at] = sources.candidate(head, [*step.lines, *lines])
             elif lines or head.kind is not Kind.SAID:
                 found[head.at] = sources.candidate(head, lines)
