@@ -38,7 +38,7 @@ _SED: Final = late_pattern(
     rf"[;\s]*+(?:{_LINE}(?:,\+?{_LINE})?)?[ \t]*+"
     r"(?:s(?P<sign>[^\w\s\\])(?P<old>(?:(?!(?P=sign))[^\\\n]|\\.)*)(?P=sign)"
     r"(?P<new>(?:(?!(?P=sign))[^\\]|\\.)*)(?P=sign)[gpiI\d]*+"
-    r"|[aic]\\?[ \t]*+\n?(?P<text>(?:[^\\\n]|\\.)++)|[dpq])(?=[;\s}]|\Z)",
+    r"|[aic][ \t]*+(?:\\\n?)?+(?P<text>(?:[^\\\n]|\\.)++)|[dpq])(?=[;\s}]|\Z)",
     re.DOTALL,
 )
 """A command of `sed`: replacing a text, or adding lines."""

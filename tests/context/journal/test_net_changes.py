@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
-from co_tui.context.journal.net_changes import MOST_EDITS, NetChanges, patch_changes
+from co_tui.context.journal.net_changes import MOST_COMPARED, MOST_EDITS, MOST_ORIGINALS, NetChanges, patch_changes
 from co_tui.context.journal.shell_edits import replacements_in
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.unwrap import edited_lines
@@ -342,3 +342,91 @@ def test_edits_of_several_files_are_stated_by_file() -> None:
 def test_lines_of_escape_codes_and_blanks_are_harmless() -> None:
     text = changed(*edit(f"a\n\x1b[31m\nb\n{' ' * 90_000}c", "a\n\x1b[31m\nB"))
     assert "-b" in text and "+B" in text and len(text) < 500 and "\x1b" not in text
+
+
+@each_case(
+    ("command", "lines"),
+    [
+        ("sed -i 's/a = 1/a = 2/' shop.py", ["-a = 1", "+a = 2"]),
+        ("sed -i 's#/old/way#/new/way#g; s/x/y/' shop.py", ["-/old/way", "+/new/way", "-x", "+y"]),
+        ("sed -i -e '3s/a/b/' -e '/def total/a\\    return 1' shop.py", ["-a", "+b", "+return 1"]),
+        ("sed -i '12,14d;15i\\import json' shop.py", ["+import json"]),
+        ("sed -i 's/total(a)/total(b)/' shop.py", ["-total(a)", "+total(b)"]),
+        ("sed -i -E 's/total\\(a\\)/total(b)/' shop.py", ["-total(a)", "+total(b)"]),
+        ("sed -i '' 's/^a = 1$/a = 2/' shop.py", ["-a = 1", "+a = 2"]),
+        ("cat >> shop.py <<'EOF'\na = 1\nb = 2\nEOF", ["+a = 1", "+b = 2"]),
+        # Not what stands there word for word, or not in the file.
+        ("sed -i -E 's/total(a)/b/' shop.py", []),
+        ("sed -i 's/a.*/b/' shop.py", []),
+        ("sed -i 's/[ab]/c/' shop.py", []),
+        ("sed -i 's/a/<&>/' shop.py", []),
+        ("sed -n 's/a = 1/a = 2/p' shop.py", []),
+        ("sed 's/a = 1/a = 2/' shop.py", []),
+        ("sed -i -f changes.sed shop.py", []),
+    ],
+)
+def test_what_a_command_replaces_or_adds_word_for_word_is_stated(command: str, lines: list[str]) -> None:
+    text = changed(call("bash", command=command), result(""))
+    assert [line[4:] for line in text.splitlines()[1:]] == lines, text
+
+
+def test_lines_that_an_editor_puts_at_a_number_are_stated() -> None:
+    opened = "[File: /app/shop.py (9 lines total)]\n(Open file: /app/shop.py)\n(Current directory: /app)\nbash-$"
+    for messages in (
+        [call("insert", path="shop.py", insert_line=3, new_str="a = 1\nb = 2"), result("Inserted.")],
+        [call("str_replace_editor", command="insert", path="shop.py", insert_line=3, new_str="a = 1\nb = 2"),
+         result("The file shop.py has been edited.")],
+        [call("bash", command="edit 3:4\na = 1\nb = 2\nend_of_edit"), result(opened)],
+    ):  # fmt: skip
+        assert changed(*messages).endswith("shop.py:\n    +a = 1\n    +b = 2"), messages
+    assert changed(call("insert", path="shop.py", insert_line=3, new_str="a\nb"), result("Error: no such line 3")) == ""
+
+
+def read(text: str, path: str = "shop.py") -> list[ModelMessage]:
+    return [call("read_file", path=path), result(text)]
+
+
+def wrote(text: str, path: str = "shop.py") -> list[ModelMessage]:
+    return [call("write_file", path=path, content=text), result("Wrote it.")]
+
+
+FILE = "\n".join(f"line {number}" for number in range(1, 40))
+
+
+def test_a_file_that_is_written_whole_after_it_was_read_shows_what_it_has_other_than_before() -> None:
+    now = FILE.replace("line 7", "line seven").replace("line 30\n", "line 30\nline 30a\n")
+    shown = "shop.py:\n     line 6\n    -line 7\n    +line seven\n     line 30\n    +line 30a"
+    numbered = "\n".join(f"{number:6}\t{line}" for number, line in enumerate(FILE.splitlines(), 1))
+    for before in (FILE, numbered):
+        assert changed(*read(before), *wrote(now)) == shown
+    document = call("bash", command=f"cat > shop.py <<'EOF'\n{now}\nEOF"), result("")
+    assert changed(*read(FILE), *document) == shown
+    copied = [*wrote(now, "/tmp/new.py"), call("bash", command="cp /tmp/new.py shop.py"), result("")]
+    assert changed(*read(FILE), *copied).partition("\nChanged in")[0] == shown
+
+
+def test_a_file_that_is_written_twice_shows_what_it_has_other_than_when_it_was_read() -> None:
+    once, twice = FILE.replace("line 7", "line seven"), FILE.replace("line 9", "line nine")
+    text = changed(*read(FILE), *wrote(once), *read(once), *wrote(twice))
+    assert text == "shop.py:\n     line 8\n    -line 9\n    +line nine"
+    assert changed(*read(FILE), *wrote(once), *wrote(FILE)) == ""
+
+
+def test_what_was_left_out_of_a_file_that_was_read_is_no_change() -> None:
+    """Nothing is known there, neither of lines that seem to be new."""
+    lines = FILE.splitlines()
+    cut = "\n".join([*lines[:10], "... [20 lines truncated] ...", *lines[30:]])
+    text = changed(*read(cut), *wrote(FILE.replace("line 7\n", "line seven\n").replace("line 20\n", "line twenty\n")))
+    assert text == "shop.py:\n     line 6\n    -line 7\n    +line seven"
+    part = call("read_file", path="shop.py", offset=10, limit=5), result("\n".join(lines[9:14]))
+    assert changed(*part, *wrote(FILE)) == ""
+
+
+def test_a_file_is_compared_only_while_that_is_quick() -> None:
+    """Equal lines, many lines, and many files."""
+    same, many = "pass\n" * 1_000, "\n".join(f"line {number}" for number in range(MOST_COMPARED))
+    for before in (same, many):
+        assert changed(*read(before), *wrote(f"{before}\nlast = 1")) == ""
+    others = [message for number in range(MOST_ORIGINALS) for message in read(FILE, f"other_{number}.py")]
+    assert changed(*read(FILE), *others, *wrote(FILE.replace("line 7\n", "line seven\n"))) == ""
+    assert changed(*read(FILE), *others[2:], *wrote(FILE.replace("line 7\n", "line seven\n")))

@@ -663,6 +663,23 @@ def test_a_request_that_was_answered_above_is_not_taken_for_open() -> None:
     )
 
 
+def test_the_state_says_what_a_short_request_below_answers() -> None:
+    """Else "2" or "yes" says nothing once its question is gone."""
+    question = ModelResponse(parts=[TextPart("The prices are rounded. Shall I round the taxes, too?")])
+    asked = (*REQUEST[:3], question)
+    work = record(*asked, said("yes"))
+    answers = 'The request "yes" below answers "Shall I round the taxes, too?"'
+    assert work.state_text(400, set(range(4))).startswith(answers)
+    begun = record(*asked, said("yes"), call("edit", path="a.py", old="1.5", new="2"), result("ok"))
+    assert begun.state_text(400, {*range(4), 5, 6}).startswith(f"{answers} and was begun: ")
+    for gone in ({0, 1, 2}, set(range(5))):  # the question is still there; the answer is gone
+        assert "answers" not in work.state_text(400, gone)
+    long = record(*asked, said("Never mind the taxes. " + "Now read every file of the shop again. " * 9))
+    assert "answers" not in long.state_text(400, set(range(4)))
+    stated = record(*asked[:3], ModelResponse(parts=[TextPart("Shall I? I did.")]), said("ok"))
+    assert "answers" not in stated.state_text(400, set(range(4)))
+
+
 @pytest.mark.parametrize(
     "text", ["Wait, that is the test's own file.", "Actually no, it is the parser.", "不对，再看看。"]
 )
@@ -671,14 +688,20 @@ def test_what_is_taken_back_is_no_conclusion(text: str) -> None:
     said_next = ModelResponse(parts=[TextPart(text)])
     assert "twice" in record(call("ls", guess), result("a.py")).state_text(400, ALL)
     assert "twice" not in record(call("ls", guess), result("a.py"), said_next).state_text(400, ALL)
-    assert "twice" not in record(call("ls", guess), result("a.py"), said("no, that's not it")).state_text(400, ALL)
+    rejected = said(
+        "No, that's not it: " + "the same file is read well elsewhere, and only once, as its log shows. " * 5
+    )
+    assert "twice" not in record(call("ls", guess), result("a.py"), rejected).state_text(400, ALL)
     assert "twice" not in concluded(f"{guess} {text} The file is closed too early.")
 
 
 @pytest.mark.parametrize(
     "text",
-    ["wait, also fix logout please", "Hold on, let me run it first.", "Wait - great work!", "Wait, I should look."],
-)
+    [
+        "wait, also fix logout please", "Hold on, let me run it first.", "Wait - great work!", "Wait, I should look.",
+        "No problem, go on.", "No, not yet.", "That is not a problem. Go on.", "no that's fine",
+    ],
+)  # fmt: skip
 def test_what_is_only_added_takes_nothing_back(text: str) -> None:
     guess = "The issue is that the parser reads the file twice."
     assert "twice" in record(call("ls", guess), result("a.py"), said(text)).state_text(400, ALL)
