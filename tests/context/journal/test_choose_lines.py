@@ -2,7 +2,16 @@
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.journal.choose_lines import GAP_COST, LINE_COST, MOST_LISTED, Candidate, Chooser, bare_names
+from co_tui.context.journal.calls import Role
+from co_tui.context.journal.choose_lines import (
+    GAP_COST,
+    LINE_COST,
+    LONG_PROMPT,
+    MOST_LISTED,
+    Candidate,
+    Chooser,
+    bare_names,
+)
 from co_tui.context.journal.entries import Head, Kind
 from co_tui.context.journal.journal import LATEST_STEPS, Journal, appended, rewritten
 from co_tui.context.journal.shown_lines import ShownLine
@@ -124,3 +133,21 @@ def test_the_last_edit_of_a_file_shows_what_it_changed() -> None:
     ]
     text = rewritten(task_for([*edits, *heavy(0, 60)]), 1_200, "").text
     assert "- edit(path: shop.py, " in text and "-x = 2\n    +x = 3" in text
+
+
+def test_of_what_an_edit_changed_added_lines_come_first_and_lines_around_them_last() -> None:
+    lines = [f"{sign}price_{name} = read_price({name})" for name, sign in zip("abc", " -+", strict=True)]
+    edited = candidate(0, Kind.CALL, "edit", *lines)
+    edited.role = Role.EDITED
+    names = {f"price_{name}": 1.0 for name in "abc"}
+    Chooser(names, 200).choose([edited])
+    assert list(edited.chosen) == [2, 1, 0]
+
+
+def test_what_a_user_pasted_leaves_room_for_what_was_found() -> None:
+    pasted = [f"the error_{n} of pasted_{n}" for n in range(LONG_PROMPT + 1)]
+    for prompted, is_first in ((pasted, False), (pasted[:1], True)):
+        asked, found = (candidate(0, Kind.USER, "see", *prompted), candidate(1, Kind.CALL, "see", "the error_x"))
+        chooser = Chooser({"pasted_0": 1.5, "error_x": 1.0}, 200)
+        chooser.choose([asked, found])
+        assert chooser.taken[0][0] is (asked if is_first else found)

@@ -50,6 +50,13 @@ def test_a_line_that_a_summary_carries_does_not_come_back(form: SummaryForm, lin
     assert recollected(gone, kept, newest) == ""
 
 
+def test_a_line_that_is_still_in_the_request_does_not_come_back() -> None:
+    said, newest = "price_table is filled by load_prices", [answer("Now price_table again.")]
+    before = [prompt("go"), *ran("cat notes.md", said)]
+    again = ran("grep price notes.md", f"{said}\n")
+    assert said in recollected(before, [], newest) and said not in recollected(before, [], [*again, *newest])
+
+
 def test_a_long_marked_line_next_to_a_summary_is_not_repeated() -> None:
     said = [prompt("go"), answer(f"All went_well so far.\n{LONG_LINE}")]
     standing = summarise_offline(said, 300, user_words=False).text
