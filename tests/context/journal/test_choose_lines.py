@@ -147,7 +147,10 @@ def test_of_what_an_edit_changed_added_lines_come_first_and_lines_around_them_la
 def test_what_a_user_pasted_leaves_room_for_what_was_found() -> None:
     pasted = [f"the error_{n} of pasted_{n}" for n in range(LONG_PROMPT + 1)]
     for prompted, is_first in ((pasted, False), (pasted[:1], True)):
-        asked, found = (candidate(0, Kind.USER, "see", *prompted), candidate(1, Kind.CALL, "see", "the error_x"))
-        chooser = Chooser({"pasted_0": 1.5, "error_x": 1.0}, 200)
+        asked, found = (
+            candidate(0, Kind.USER, "see", *prompted),
+            candidate(1, Kind.CALL, "see", "the error_x of found_x"),
+        )
+        chooser = Chooser({"pasted_0": 1.5, "found_x": 1.0}, 200)
         chooser.choose([asked, found])
         assert chooser.taken[0][0] is (asked if is_first else found)
