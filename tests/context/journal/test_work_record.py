@@ -1,7 +1,6 @@
 """The steps of a conversation, and where the work stands."""
 
 import re
-from time import process_time
 from typing import Any
 
 import pytest
@@ -346,11 +345,10 @@ def test_an_edit_of_a_new_file_is_a_change_after_which_commands_may_end_otherwis
     assert "not run since" not in record(*tests, *new).state_text(500, ALL)
 
 
+@pytest.mark.timeout(60)
 @each_case("sign", [" ", "\n", "=", " \n", "=\n", "<", "1 ", "a: "])
 def test_long_results_of_few_signs_are_read_in_time(sign: str) -> None:
-    begun = process_time()
-    ran("pytest", sign * 40_000 + "!")
-    assert process_time() - begun < 1
+    assert ran("pytest", sign * 40_000 + "!").head == "$ pytest"
 
 
 PATHS = st.lists(st.sampled_from(["a", "b", "", "."]), min_size=1, max_size=4).map("/".join)
@@ -364,14 +362,13 @@ def test_an_index_finds_the_same_paths(noted: list[str], path: str) -> None:
     assert index.find(path) == max((at for at, each in enumerate(noted) if is_same_path(each, path)), default=-1)
 
 
+@pytest.mark.timeout(60)
 def test_a_step_takes_no_longer_after_many_others() -> None:
     """Files with one name in many folders are changed and read, and what is read last is not outdated."""
     index = PathIndex()
-    begun = process_time()
-    for number in range(4_000):
+    for number in range(20_000):
         index.note(f"/app/d{number}/__init__.py", number)
-    assert [index.find(f"d{number}/__init__.py") for number in range(4_000)] == [*range(4_000)]
-    assert process_time() - begun < 1
+    assert [index.find(f"d{number}/__init__.py") for number in range(20_000)] == [*range(20_000)]
 
 
 def test_what_was_done_in_a_message_that_is_still_in_the_request_is_not_stated() -> None:
