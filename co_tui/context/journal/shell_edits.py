@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Final, NamedTuple
 
-from co_tui.context.journal.net_changes import MOST_LINES, patch_changes
+from co_tui.context.journal.net_changes import GAP, MOST_LINES, patch_changes
 from co_tui.context.journal.shell_files import (
     NOT_APPLIED,
     base_name,
@@ -22,12 +22,24 @@ MOST_WRITTEN: Final = 50
 """Files of a script that are known."""
 _READ_CHARS: Final = 10_000
 """Of a script: replacements in it are looked for in so much."""
-_TEXT = r"(r?)(?:\"\"\"((?:[^\\]|\\.)*?)\"\"\"|'''((?:[^\\]|\\.)*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)')"
-_TEXT = f"(?>{_TEXT})"  # else the ends of unfinished texts are looked for again and again
+_QUOTED = r"\"\"\"((?:[^\\]|\\.)*?)\"\"\"|'''((?:[^\\]|\\.)*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'"
+_TEXT = rf"(?>([rf]{{0,2}})(?:{_QUOTED}))"  # else the ends of unfinished texts are looked for again and again
 _ASSIGNED: Final = late_pattern(rf"^[ \t]*(\w+) = \(?\s*{_TEXT}", re.MULTILINE | re.DOTALL)
-_REPLACED: Final = late_pattern(rf"\.replace\(\s*(?:{_TEXT}|(\w+)),\s*(?:{_TEXT}|(\w+))\s*[,)]", re.DOTALL)
+_REPLACED: Final = late_pattern(rf"(\.replace|\bre\.sub)\(\s*(?:{_TEXT}|(\w+)),\s*(?:{_TEXT}|(\w+))\s*[,)]", re.DOTALL)
+_PUT: Final = late_pattern(
+    rf"\b(?:\w*lines?|new\w*|out\w*|content\w*|result\w*)\.(?:append|insert)"
+    rf"\((?:[^\n'\"]{{0,40}}(?:' +')?[^\n'\"]{{0,20}}[,+])?\s*{_TEXT}\s*\)"
+)
+"""A line that is put among others."""
 _PATTERN: Final = re.compile(r"\\[(.sdw]|\.\*|\(\?")
 """What a regular expression has and no text that is replaced word for word."""
+_IN_PATTERN: Final = re.compile(r"\\[a-zA-Z0-9]|(?<!\\)[$*+?{}()|\[^]")
+"""What makes a regular expression more than a text with escapes."""
+_GROUP: Final = re.compile(r"\\(?:[0-9]|g<\w+>)")
+_GROUP_FIRST: Final = re.compile(r"^(?:\\(?:[0-9]|g<\w+>))+(?=[\w\s]|\Z)", re.MULTILINE)
+_LONG_CHARS: Final = 20
+"""A shorter text that replaces what a pattern finds may be for something else than the file."""
+_INDENT: Final = re.compile(r"^\{\w*(?:indent|space)\w*\}", re.MULTILINE)
 _INSERTED: Final = re.compile(r"new|insert|add|repl|code|method|propert|fix")
 _ESCAPED: Final = re.compile(r"\\(\n|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "\n": ""}
@@ -74,19 +86,41 @@ def replacements_in(code: str) -> list[str]:
     named = {found[1]: _text(found.groups()[1:]) for found in _ASSIGNED.finditer(code)}
     changed: list[str] = []
     for found in _REPLACED.finditer(code):
-        old, new = (named.get(part[5]) if part[5] else _text(part) for part in (found.groups()[:6], found.groups()[6:]))
-        if old is not None and new is not None and old.strip() and not _PATTERN.search(old):
-            changed += edited_lines(old, new)
+        given = (found.groups()[1:7], found.groups()[7:])
+        old, new = (named.get(part[5]) if part[5] else _text(part) for part in given)
+        if old is not None and new is not None and old.strip():
+            changed += _lines_of(old, new) if found[1] == ".replace" else _lines_found(old, new)
             if len(changed) > MOST_LINES:
                 break
-    inserted = (text for name, text in named.items() if _INSERTED.search(name) and text.count("\n") > 1)
+    inserted = [text for name, text in named.items() if _INSERTED.search(name) and text.count("\n") > 1]
+    inserted.append("\n".join(_text(found.groups()).strip("\n") for found in _PUT.finditer(code)))
     return (changed or [line for text in inserted for line in edited_lines("", text)])[:MOST_LINES]
+
+
+def _lines_of(old: str, new: str) -> list[str]:
+    return [] if _PATTERN.search(old) else edited_lines(old, new)
+
+
+def _lines_found(pattern: str, new: str) -> list[str]:
+    """The lines that replacing what a pattern finds removes and adds; if it is more than a text, only the added."""
+    group = pattern[1:-1] if pattern[0] == "(" and pattern[-1] == ")" else ""
+    if not _IN_PATTERN.search(group or pattern):
+        old = _unescaped(group or pattern)
+        return edited_lines(old, _unescaped(_GROUP.sub(lambda _: group or GAP, new)))
+    added = _unescaped(_GROUP.sub(GAP, _GROUP_FIRST.sub("", new)))
+    return edited_lines("", added) if "\n" in added.strip() or len(added.strip()) >= _LONG_CHARS else []
 
 
 def _text(groups: Sequence[str | None]) -> str:
     """A text as Python code writes it: whether it is raw, then what is between the quotes of one kind."""
-    written = next((text for text in groups[1:5] if text is not None), "")
-    return written if groups[0] else _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), written)
+    kind, written = groups[0] or "", next((text for text in groups[1:5] if text is not None), "")
+    if "f" in kind:
+        written = _INDENT.sub("", written)
+    return written if "r" in kind else _unescaped(written)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
 
 
 def script_run_by(simple: Simple) -> str:
@@ -137,14 +171,9 @@ def _sed_changes(script: str, operators: re.Pattern[str]) -> Iterator[str]:
         at = found.end()
         old, new = found["old"], found["new"]
         if found["text"]:
-            yield from edited_lines("", _plain(found["text"]))
+            yield from edited_lines("", _unescaped(found["text"]))
         elif old and not operators.search(old) and not _TAKES_FOUND.search(new):
-            yield from edited_lines(_plain(old.removeprefix("^").removesuffix("$")), _plain(new))
-
-
-def _plain(text: str) -> str:
-    """A text of `sed` without its escapes."""
-    return _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
+            yield from edited_lines(_unescaped(old.removeprefix("^").removesuffix("$")), _unescaped(new))
 
 
 def _applies(simple: Simple) -> bool:

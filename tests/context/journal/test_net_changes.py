@@ -143,8 +143,31 @@ def test_new_code_in_a_script_is_stated_if_nothing_is_replaced_by_name() -> None
     assert text == "shop.py:\n    +def total(self):\n    +    return 1"
 
 
+@each_case(
+    ("code", "lines"),
+    [
+        # A pattern that is a text with escapes, and one that is more.
+        (r"re.sub(r'total\(a\)', 'total(b)', text)", ["-total(a)", "+total(b)"]),
+        (r"re.sub(r'(def total\(a\):)', r'\1\n    a = 1', text)", [" def total(a):", "+    a = 1"]),
+        (r"re.sub(r'(\s*)old = .*', r'\1if has(a):\n    new = 1', text)", ["+if has(a):", "+    new = 1"]),
+        (r"re.sub(r'New\((.*), 0\)', r'New(\1, 0, a_new_theme)', text)", ["+New(…, 0, a_new_theme)"]),
+        (r"re.sub(r'\s+', '_', name)", []),
+        # Lines that are put among others.
+        ("lines.append(indent + 'try:')\nlines.append(indent + '    a = 1')", ["+try:", "+    a = 1"]),
+        ("lines.insert(3, 'import json\\n')", ["+import json"]),
+        ("new = f'''{indent}a = 1\n{indent}b = {two}\n\n'''", ["+a = 1", "+b = {two}"]),
+        ("errors.append('no such line')", []),
+    ],
+)
+def test_what_a_script_puts_instead_of_a_pattern_or_among_lines_is_stated(code: str, lines: list[str]) -> None:
+    assert replacements_in(f"text = open('shop.py').read()\n{code}\n") == lines
+
+
 def test_replacements_in_hostile_code_are_read_quickly() -> None:
-    for code in ('"""' * 6_000, "x = (" * 5_000, ".replace('" * 4_000, "'\\" * 9_000, "a = '''" * 4_000):
+    for code in (
+        *('"' * 18_000, "x = (" * 5_000, ".replace('" * 4_000, "'\\" * 9_000, "a = '''" * 4_000),
+        *("lines.append(" * 2_000, "lines.append(a + " * 2_000, "re.sub('" * 3_000, "\\1" * 9_000),
+    ):
         assert replacements_in(code * 10) == []
 
 
