@@ -51,6 +51,9 @@ _READS: Final = frozenset((
     "read", "view", "get", "list", "search", "find", "open", "cat", "ls", "grep", "glob", "show", "fetch", "check",
     "think", "calculate", "recall", "query", "load", "describe", "lookup", "count", "web",
 ))  # fmt: skip
+_SHOWS_FILE: Final = frozenset(("read", "view", "open", "cat", "show"))
+_PARTS: Final = frozenset(("pattern", "query", "regex", "limit", "offset", "start_line", "end_line"))
+"""Arguments of what shows a part of a file."""
 _ACTS: Final = frozenset((
     "update", "book", "cancel", "create", "delete", "send", "modify", "set", "add", "remove", "exchange", "return",
     "transfer", "submit", "pay", "post", "put", "close", "approve", "assign", "merge", "refund", "schedule", "upload",
@@ -135,6 +138,8 @@ class Begun(NamedTuple):
     """Whether its edits replace a text that may not be there."""
     documents: Mapping[str, str] = {}
     """The whole texts that it writes, by file."""
+    shows_whole: bool = False
+    """Whether it shows a file from its beginning, and not only what matches something."""
 
     def edit_of(self, path: str, *, is_only: bool) -> Sequence[str]:
         """The lines that it removes and adds in a file, which may be the only one that it changes."""
@@ -176,7 +181,10 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     named = next(_path_values(values), "")
     if reads:
         run = Run(f"{READ} {name}", (named,) if named else _values(values))
-        return Begun(head, sub or label or name, run, (run,), read=_ranged(values, named), reads=True)
+        read = _ranged(values, named)
+        is_whole = read == (named,) and (label == "read" or sub == "view" or words[0] in _SHOWS_FILE)
+        is_whole = is_whole and not any(key in _PARTS for key in values)
+        return Begun(head, sub or label or name, run, (run,), read=read, reads=True, shows_whole=is_whole)
     removes = not _REMOVES.isdisjoint(words)
     patched = patched_files(_patch_in(values)) if is_edit else []
     named_files = patched or [Change(path, removes) for path in dict.fromkeys(paths)]
@@ -216,11 +224,9 @@ def _edits(values: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
 
 def _inserted(values: Mapping[str, Any]) -> list[str]:
     """The lines that a call puts at a place given by its number."""
-    if not any(key.replace("_", "").lower() in _NUMBERS for key in values):
+    if not any(key.replace("_", "").lower() in _NUMBERS and isinstance(values[key], int) for key in values):
         return []
-    texts = (value for value in values.values() if isinstance(value, str) and "\n" in value.strip("\n"))
-    text = next((value for key in _INSERTED if isinstance(value := values.get(key), str)), next(texts, ""))
-    return edited_lines("", text)
+    return edited_lines("", next((value for key in _INSERTED if isinstance(value := values.get(key), str)), ""))
 
 
 def _patch_in(values: Mapping[str, Any]) -> str:
@@ -293,7 +299,7 @@ def begin_command(command: str) -> Begun:
     return Begun(
         head, verb or "shell", run, runs, tuple(line), changes, read, looks,
         outline=outline, scripts=scripts_in((path, simple.document) for simple in line for path in simple.written),
-        edits=edits_of(line) if changes else in_editor, documents=documents_of(line),
+        edits=edits_of(line) if changes else in_editor, documents=documents_of(line), shows_whole=_shows_whole(line),
         may_miss=any(PYTHON.fullmatch(simple.program) or simple.program in SED for simple in line),
     )  # fmt: skip
 
@@ -324,16 +330,27 @@ def changed_by(begun: Begun, outcome: str, result: str) -> tuple[Change, ...]:
     return tuple(dict.fromkeys(change for simple in done for change in changes_of(simple)))
 
 
+def _shows_whole(line: Sequence[Simple]) -> bool:
+    """Whether all that a command does is to print one file."""
+    programs = [simple for simple in line if simple.program != "cd"]
+    return len(programs) == 1 and programs[0].program in ("cat", "nl", "bat") and not programs[0].written
+
+
 def done_by(begun: Begun, outcome: str, result: str) -> tuple[Simple, ...]:
     """The programs of a command that have done their work: of one that failed, those before its last."""
     line = begun.line or ()
     if outcome.startswith("failed"):
         if re.search(r"^(?:/bin/)?(?:ba|z|da)?sh: .*(?:syntax error|unexpected)", result, re.MULTILINE):
             return ()
-        return tuple(
-            each for each in line[:-1] if not re.search(rf"^{re.escape(each.program)}: ", result, re.MULTILINE)
-        )
-    return line if outcome in DONE else ()
+        return tuple(each for each in line[:-1] if not _complained(each, result))
+    return tuple(each for each in line if not _complained(each, result)) if outcome in DONE else ()
+
+
+def _complained(simple: Simple, result: str) -> bool:
+    """Whether a program, or the shell about a file that it was to write, said what was wrong."""
+    files = "|".join(map(re.escape, simple.written))
+    by_shell = rf"|(?:/bin/)?(?:ba|z|da)?sh: (?:line \d+: )?(?:{files}): " if files else ""
+    return re.search(rf"^(?:{re.escape(simple.program)}: {by_shell})", result, re.MULTILINE) is not None
 
 
 def _by_output(begun: Begun, result: str) -> tuple[Change, ...]:

@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import Begun
 from co_tui.context.journal.command_runs import PathIndex, is_same_path
-from co_tui.context.journal.net_changes import NetChanges, Originals
+from co_tui.context.journal.net_changes import NetChanges
+from co_tui.context.journal.originals import Originals
 from co_tui.context.journal.shell_files import Change, restored_by
 from co_tui.shell.programs import Simple
 
@@ -53,13 +54,15 @@ class ChangedFiles:
     def as_restored(self, changes: Iterable[Change], line: Sequence[Simple], printed: str) -> tuple[Change, ...]:
         """The changes of a call; a file that becomes the copy that was made of it before its edits is restored, and so
         are those that `git` brings back."""
-        found = [
-            change._replace(is_restored=True, is_whole=False)
-            if change.source and self._copies.get(normpath(change.source)) == self._known(change.path)
-            else change
-            for change in changes
-        ]
-        found = [each for change in found for each in self._with_files_below(change)]
+        copies = dict(self._copies)
+        found: list[Change] = []
+        for change in changes:
+            path, source = self._known(change.path), normpath(change.source) if change.source else ""
+            if source and copies.get(source) == path:
+                change = change._replace(is_restored=True, is_whole=False)
+            elif source and source not in self._changed:
+                copies[path] = source
+            found += self._with_files_below(change)
         named = {change.path for change in found}
         runs_git = any(simple.program == "git" for simple in line)
         known = [path for path, of in self._changed.items() if runs_git and not of.is_new and not of.is_restored]
@@ -104,11 +107,10 @@ class ChangedFiles:
             if (path := self._known(name)) in self._changed:
                 self.net.replace(path, at, lines)
 
-    def saw(self, read: Sequence[str], text: str) -> None:
-        """A file was read, or lines of it; of several, no one knows which said what."""
+    def saw(self, read: Sequence[str], text: str, *, is_whole: bool) -> None:
+        """A file was read as a whole, or lines of it; of several, no one knows which said what."""
         if len(read) == 1:
             path = self._known(RANGE_OF_LINES.sub("", read[0]))
-            is_whole = RANGE_OF_LINES.search(read[0]) is None
             self.net.saw(path, text, is_whole=is_whole)
             if is_whole and path not in self._changed:
                 self._originals.saw(path, text)
@@ -116,14 +118,19 @@ class ChangedFiles:
     def change(self, change: Change, begun: Begun, at: int, calls: int, *, is_only: bool) -> None:
         """A call in message `at`, until which so many had ended, changed a file, perhaps as the only one."""
         path, edit = self._known(change.path), begun.edit_of(change.path, is_only=is_only)
-        if change.is_whole and not edit:
-            edit = self._originals.changes(path, begun.documents.get(change.path, ""), change.source)
+        if change.is_whole and (change.path in begun.documents or not edit):
+            source = self._known(change.source) if change.source else ""
+            edit = self._originals.changes(path, begun.documents.get(change.path, ""), source)
+        else:
+            self._originals.edited(path)
         self._copies.pop(path, None)
         if change.source and not change.is_restored and (of := self._known(change.source)) not in self._changed:
             self._copies[path] = of
         if change.is_whole or change.is_removed or change.is_restored:
             self.net.forget(path)
-        if edit:
+        elif not edit:
+            self.net.doubt(path)
+        if edit and not change.is_removed and not change.is_restored:
             self.net.add(path, at, edit, is_sure=not begun.may_miss)
         before = self._changed.pop(path, None)
         is_new = before.is_new if before else change.is_whole and self._seen.find(path) < 0

@@ -26,17 +26,23 @@ _VAGUE: Final = late_pattern(
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
 _NUMBERS: Final = late_pattern(r"\d+")
 _WORKS: Final = late_pattern(r"\b(?:pass(?:es|ed|ing)?|works?|working|succeed(?:s|ed)?)\b", re.IGNORECASE)
-_NOT_SO: Final = (
-    r"(?:no,? )?that(?:(?:['’]s| is| was) (?:not (?:it|right|true|the (?:cause|issue|problem|case|reason))|wrong)"
-    r"|(?: is|was)n['’]t (?:it|right|true))\b|不对|不是这样|違う"
+_SO: Final = (
+    r"(?:it\b(?! (?:is|was)\b)|(?:quite )?right\b|true\b|correct\b"
+    r"|the (?:(?:root|real|actual|main) )?(?:cause|issue|problem|case|reason)\b(?! (?:i|we|you|that|which)\b))"
 )
-_REJECTS: Final = late_pattern(rf"\s*(?:no(?:pe)?[,.!]\s*)?(?:{_NOT_SO})", re.IGNORECASE)
+_NOT_SO: Final = (
+    rf"(?:no[,.!]? )?(?:that|this|it)(?:(?:['’]s| is| was) (?:not {_SO}|(?:wrong|incorrect)\b(?! of))"
+    rf"| (?:is|was)n['’]t {_SO})|(?:不对|不是这样|違う)(?=\W|$)"
+)
+_REJECTS: Final = late_pattern(
+    rf"\s*(?:(?:no|nope|oh|wait|hmm+|sorry|actually|but)[,.!…]*\s+)*(?:{_NOT_SO}|wrong[.!,])", re.IGNORECASE
+)
 _RETRACTS: Final = late_pattern(
     r"(?:oh,? |but |hmm,? |you(?:['’]re| are) (?:absolutely |completely )?right[,.:!]? )*"
     r"(?:wait\s*(?:[,.!:;…—–-](?!\s*(?:also|and|then|can you|could you|let|i should|i need|i forgot|great|nice|good"
     r"|please|for)\b)|$)|wait,? (?:no|that|actually|i was)\b|actually,? no\b"
     r"|no,? (?:wait|actually)\b|nope[,.!]|hold on[,.!…](?! let)|scratch that\b|on second thought\b|but actually\b"
-    rf"|{_NOT_SO}|i was wrong\b|等等)",
+    rf"|{_NOT_SO}|i was wrong\b|等等(?=\W|$))",
     re.IGNORECASE,
 )
 _READ_CHARS: Final = 8_000
@@ -308,7 +314,7 @@ def _best(sentences: list[_Sentence]) -> list[_Sentence]:
         if first and _REFERS.match(sentences[first].text):
             continue  # to something that is no statement
         behind = at + 1
-        while behind - 1 in turned and sentences[behind].at == sentences[behind - 1].at + 1:
+        while behind - 1 in turned:
             behind += 1
         wanted = chosen.union(range(first, behind))
         if (not chosen and behind == at + 1) or _fit([sentences[each] for each in wanted]):

@@ -1,13 +1,10 @@
 """What the edits of a file come to: the lines removed and added, without those that later edits took back."""
 
 import re
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from itertools import pairwise
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
-from co_tui.context.journal.command_runs import is_same_path
 from co_tui.context.journal.shown_lines import clean, is_empty
 from co_tui.context.measure.count import estimate_text
 from co_tui.inert import one_line
@@ -28,21 +25,10 @@ TELLING_CHARS: Final = 12
 """A shorter line may be anywhere in a file."""
 LEAST_OF_PART: Final = 2
 """So many lines of an edit tell that a part of a file is where it was made."""
-MOST_ORIGINALS: Final = 16
-MOST_CHARS, MOST_COMPARED = 100_000, 3_000
-"""Of a file that is read or written as a whole; of its lines before and after."""
-MOST_PAIRS: Final = 100_000
-"""Equal lines before and after; with more, comparing would take long."""
-_LEFT_OUT: Final = re.compile(
-    r"elided|truncat|omitted|clipped|too (?:long|large)|more lines|(?:hidden|skipped|not shown)\b|^\W*(?:\.\.\.|…)\W*$",
-    re.IGNORECASE,
-)
-"""Of what was read: something is missing here."""
 GAP: Final = "…"
 HEADING_TOKENS: Final = 6
-Known = TypeVar("Known")
 _FILE: Final = re.compile(r"\+\+\+ (?:b/)?([^\t]+)|\*\*\* (?:Add|Update) File: (.+)")
-_NUMBER: Final = re.compile(r"^\s*\d+[:\t-]")
+NUMBER: Final = re.compile(r"^\s*(\d{1,7})(?:[:\t→-]|\Z)")
 """Before a line of a file that is shown with numbers."""
 _NO_FILE: Final = "/dev/null"
 _BETWEEN: Final = re.compile(r"diff --git |index [0-9a-f]+\.\.|--- (?:a/|/dev/null)|\*\*\* |\\ No newline")
@@ -58,12 +44,25 @@ class Edit(NamedTuple):
     """With `-`, `+` or a blank before them."""
     is_sure: bool = True
     """False for replacements of a script, which may have found nothing to replace."""
+    may_be_gone: bool = False
+    """Whether the file was changed later in a way that is not known."""
 
     def is_refuted_by(self, seen: Collection[str], *, fewest: int) -> bool:
         """Whether the lines that it removed are still there, at least so many, and none that it added."""
         removed, added = ({line[1:].strip() for line in self.lines if line[0] == sign} for sign in "-+")
         telling = {line for line in removed - added if len(line) >= TELLING_CHARS}
         return len(telling) >= fewest and bool(added) and telling <= set(seen) and added.isdisjoint(seen)
+
+    def is_made_by(self, later: "Edit") -> bool:
+        """Whether a later one that was made for sure adds all that this one may have added."""
+        added, later_added = ({line[1:].strip() for line in each.lines if line[0] == "+"} for each in (self, later))
+        return not self.is_sure and bool(added) and added <= later_added
+
+    def without_gone(self, seen: Collection[str]) -> "Edit":
+        """Without what was added and is neither there nor removed by another one."""
+        return self._replace(
+            may_be_gone=False, lines=tuple(each for each in self.lines if each[0] != "+" or each[1:].strip() in seen)
+        )
 
 
 class NetChanges:
@@ -74,9 +73,17 @@ class NetChanges:
 
     def add(self, path: str, at: int, lines: Sequence[str], *, is_sure: bool = True) -> None:
         edit = Edit(at, tuple(_bounded(_telling(map(_clipped, lines)))), is_sure)
-        self._edits[path] = [*self._edits.pop(path, []), edit][-MOST_EDITS:]
+        earlier = self._edits.pop(path, [])
+        if is_sure:
+            earlier = [each._replace(lines=()) if each.is_made_by(edit) else each for each in earlier]
+        self._edits[path] = [*earlier, edit][-MOST_EDITS:]
         if len(self._edits) > MOST_FILES:
             del self._edits[next(iter(self._edits))]
+
+    def doubt(self, path: str) -> None:
+        """A file was changed in a way that is not known: edits of it may be gone."""
+        if edits := self._edits.get(path):
+            edits[:] = [each._replace(may_be_gone=True) for each in edits]
 
     def replace(self, path: str, at: int, lines: Sequence[str]) -> None:
         """A patch shows all that was changed in a file."""
@@ -92,14 +99,17 @@ class NetChanges:
             self._edits[path] = edits
 
     def saw(self, path: str, text: str, *, is_whole: bool) -> None:
-        """A file was read, or a part of it, where an equal line may be another one: if it does not show what the newest
-        edit was to replace, that changed nothing."""
+        """A file was read, or a part of it, where an equal line may be another one: if it still shows what the newest
+        edit was to replace, that changed nothing. What edits added and the whole file does not show is gone."""
         edits = self._edits.get(path, [])
-        if not edits or edits[-1].is_sure:
+        if not edits or (edits[-1].is_sure and not edits[0].may_be_gone):
             return
-        seen = {_clipped(f" {_NUMBER.sub('', line)}").strip() for line in text.splitlines()}
-        if edits[-1].is_refuted_by(seen, fewest=1 if is_whole else LEAST_OF_PART):
+        seen = {_clipped(f" {NUMBER.sub('', line)}").strip() for line in text.splitlines()}
+        if not edits[-1].is_sure and edits[-1].is_refuted_by(seen, fewest=1 if is_whole else LEAST_OF_PART):
             edits[-1] = edits[-1]._replace(lines=())
+        if is_whole and edits[0].may_be_gone:
+            there = seen | {line[1:].strip() for each in edits for line in each.lines if line[0] == "-"}
+            edits[:] = [each.without_gone(there) if each.may_be_gone else each for each in edits]
 
     def shown(self, gone: Collection[int], budget_tokens: float) -> dict[str, "Shown"]:
         """What changed in each file by edits in messages that are gone, within the budget, newest first."""
@@ -107,60 +117,14 @@ class NetChanges:
         for path, edits in reversed(self._edits.items()):
             if budget_tokens < LEAST_TOKENS:
                 break
-            groups = [lines for edit, lines in zip(edits, _net(edits), strict=True) if edit.at in gone and lines]
+            left = net(edit.lines for edit in edits)
+            groups = [lines for edit, lines in zip(edits, left, strict=True) if edit.at in gone and lines]
             heading = estimate_text(path) + HEADING_TOKENS
             shown = _fitting(groups, budget_tokens - heading)
             if len(shown.lines) >= min(LEAST_SHOWN, sum(map(len, groups))) > 0:
-                found[path] = shown
+                found[path] = shown._replace(may_be_gone=any(each.may_be_gone for each in edits))
                 budget_tokens -= heading + _cost(shown.lines)
         return found
-
-
-class Originals:
-    """The lines of files as they were read before they were changed, and the texts written since."""
-
-    def __init__(self) -> None:
-        self._lines: dict[str, list[str]] = {}
-        """With an empty line where something may be missing."""
-        self._written: dict[str, str] = {}
-
-    def saw(self, path: str, text: str) -> None:
-        """A file was read, as a whole or up to where its end was left out, before it was changed."""
-        lines = (_NUMBER.sub("", line) for line in text[:MOST_CHARS].splitlines())
-        self._lines.pop(path, None)
-        self._lines[path] = ["", *("" if _LEFT_OUT.search(line) else line for line in lines if not is_empty(line)), ""]
-        _forget_oldest(self._lines)
-
-    def changes(self, path: str, text: str, source: str) -> list[str]:
-        """What a file written as a whole, or copied from one that was, has other than before, as far as is known."""
-        text = (text or _of(self._written, source) or "")[:MOST_CHARS]
-        self._written.pop(path, None)
-        self._written[path] = text
-        _forget_oldest(self._written)
-        before, after = _of(self._lines, path), [line for line in text.splitlines() if not is_empty(line)]
-        return list(_known_changes(before, after)) if before else []
-
-
-def _known_changes(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
-    """The lines removed and added, with the one before them; none where a line before is missing."""
-    times = Counter(before)
-    if len(before) + len(after) > MOST_COMPARED or sum(times[line] for line in after) > MOST_PAIRS:
-        return
-    for kind, from_, to, new_from, new_to in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind != "equal" and all(before[max(0, from_ - 1) : to + 1]):
-            yield f" {before[from_ - 1]}"
-            yield from (f"-{line}" for line in before[from_:to])
-            yield from (f"+{line}" for line in after[new_from:new_to])
-
-
-def _of(files: dict[str, Known], path: str) -> Known | None:
-    """What is known of a file; a path may be the end of another."""
-    return next((files[each] for each in reversed(files) if is_same_path(each, path)), None) if path else None
-
-
-def _forget_oldest(files: dict[str, Known]) -> None:
-    if len(files) > MOST_ORIGINALS:
-        del files[next(iter(files))]
 
 
 class Shown(NamedTuple):
@@ -169,6 +133,8 @@ class Shown(NamedTuple):
     lines: list[str]
     has_removed: bool = True
     """False if there was no room for the lines that were removed."""
+    may_be_gone: bool = False
+    """Whether the file was changed later in a way that is not known."""
 
 
 def patch_changes(text: str) -> dict[str, list[str]]:
@@ -222,12 +188,12 @@ def _clipped(line: str) -> str:
     return f"{line[0]}{cleaned}"
 
 
-def _net(edits: Sequence[Edit]) -> list[list[str]]:
+def net(edits: Iterable[Iterable[str]]) -> list[list[str]]:
     """The lines of each edit without those that another one took back; after `…` where its place is not known."""
     groups: list[list[str]] = []
     is_placed: list[bool] = []
-    for edit in edits:
-        left = [*edit.lines]
+    for lines in edits:
+        left = [*lines]
         groups = [_without_taken_back(group, left) for group in groups]
         groups.append([line for line in left if line])
         is_placed.append("" in left)

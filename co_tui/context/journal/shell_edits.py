@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from co_tui.context.journal.net_changes import GAP, MOST_LINES, patch_changes
+from co_tui.context.journal.net_changes import GAP, MOST_LINES, net, patch_changes
 from co_tui.context.journal.shell_files import (
     NOT_APPLIED,
     base_name,
@@ -57,8 +57,10 @@ _SED: Final = late_pattern(
 _OPERATORS: Final = late_pattern(r"\\[(){}+?|<>bwWsS\d]|(?<!\\)[*\[]|(?<=[^\\])\^|(?<!\\)\$(?!$)")
 _EXTENDED: Final = late_pattern(r"\\[<>bwWsS\d]|(?<!\\)[*\[(){}+?|]|(?<=[^\\])\^|(?<!\\)\$(?!$)")
 """What makes a pattern more than a text; without and with `-E`."""
-_TAKES_FOUND: Final = late_pattern(r"\\[\dULEul]|(?<!\\)&")
-"""What puts something of the text that was found into the new one."""
+_TAKES_FOUND: Final = late_pattern(r"\\[\dULEulod]|(?<!\\)&|\$[\w{(]|`")
+"""What puts something of the text that was found into the new one, or what the shell knows."""
+_SED_ESCAPED: Final = late_pattern(r"\\(?:x([0-9a-fA-F]{2})|(\n|.))", re.DOTALL)
+_SED_ESCAPES: Final = {"n": "\n", "t": "\t"}
 
 
 class Script(NamedTuple):
@@ -131,17 +133,17 @@ def script_run_by(simple: Simple) -> str:
 
 def edits_of(line: Iterable[Simple]) -> dict[str, list[str]]:
     """The lines that the programs of a command remove and add, by file; of Python code under no name."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, list[list[str]]] = {}
     for simple in line:
         if PYTHON.fullmatch(simple.program):
-            found.setdefault("", []).extend(replacements_in(inline_code(simple)))
+            found.setdefault("", []).append(replacements_in(inline_code(simple)))
         elif not simple.written and _applies(simple):
-            found |= patch_changes(patch_of(simple))
+            found |= {path: [lines] for path, lines in patch_changes(patch_of(simple)).items()}
         for path in simple.appended if simple.document else ():
-            found.setdefault(path, []).extend(edited_lines("", simple.document))
+            found.setdefault(path, []).append(edited_lines("", simple.document))
         for path, lines in _sed_edits(simple).items():
-            found.setdefault(path, []).extend(lines)
-    return found
+            found.setdefault(path, []).append(lines)
+    return {path: groups[0] if len(groups) == 1 else [*chain(*net(groups))] for path, groups in found.items()}
 
 
 def documents_of(line: Iterable[Simple]) -> dict[str, str]:
@@ -171,9 +173,16 @@ def _sed_changes(script: str, operators: re.Pattern[str]) -> Iterator[str]:
         at = found.end()
         old, new = found["old"], found["new"]
         if found["text"]:
-            yield from edited_lines("", _unescaped(found["text"]))
-        elif old and not operators.search(old) and not _TAKES_FOUND.search(new):
-            yield from edited_lines(_unescaped(old.removeprefix("^").removesuffix("$")), _unescaped(new))
+            yield from edited_lines("", _of_sed(found["text"]))
+        elif old and old not in "^$" and not operators.search(old) and not _TAKES_FOUND.search(new):
+            yield from edited_lines(_of_sed(old.removeprefix("^").removesuffix("$")), _of_sed(new))
+
+
+def _of_sed(text: str) -> str:
+    """A text of `sed` without its escapes."""
+    return _SED_ESCAPED.sub(
+        lambda found: chr(int(found[1], 16)) if found[1] else _SED_ESCAPES.get(found[2], found[2]), text
+    )
 
 
 def _applies(simple: Simple) -> bool:

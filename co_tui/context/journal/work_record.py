@@ -32,7 +32,7 @@ from co_tui.context.journal.conclusions import (
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.net_changes import GAP, patch_changes
 from co_tui.context.journal.outcomes import DONE, PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
-from co_tui.context.journal.shell_edits import Script, script_run_by
+from co_tui.context.journal.shell_edits import Script, documents_of, edits_of, script_run_by
 from co_tui.context.journal.shell_files import Change, base_name, stashed_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import LeftOut, WorkState
@@ -153,7 +153,7 @@ class WorkRecord:
         self._asked = ""
         """How it begins."""
         self._question = ""
-        """What it answers, of the last reply."""
+        """Which question of the last reply it came after."""
         self._last_question = ""
         """The question that the last reply ended with."""
         self._asks_only = False
@@ -212,11 +212,11 @@ class WorkRecord:
         return "\n".join(filter(None, (request, state)))
 
     def _on_last_request(self, gone: Collection[int]) -> str:
-        """What the user's last request answers and how far it is, if it is still in the context and that is not."""
+        """Which question the last request came after and how far it is: if that is gone and the request is not."""
         if not self._asked or not self._asked_before or self._asked_at in gone:
             return ""
-        is_answer = self._question and self._asked_at - 1 in gone
-        said = filter(None, (f'answers "{self._question}"' if is_answer else "", self._how_far(gone)))
+        is_asked = self._question and self._asked_at - 1 in gone
+        said = filter(None, (f'came after "{self._question}"' if is_asked else "", self._how_far(gone)))
         stated = " and ".join(said)
         return f'The request "{self._asked}" below {stated}' if stated else ""
 
@@ -260,15 +260,16 @@ class WorkRecord:
         if not self._calls_tools:
             calls = self._calls_in_texts(number, parts, step)
         text = "\n".join(texts)
-        self._take_back(text)
+        if retracts(text):
+            self._take_back()
         self._last_question = one_line(last_question(text).replace('"', "'"), ANNOUNCED_CHARS) if not calls else ""
         announced = one_line(announcement(text), ANNOUNCED_CHARS) if number == self._asked_at + 1 else ""
         is_answer = bool(text.strip()) and all(call.in_text for call in calls) and not self._in_text
         self.steps.append(Step(number, tuple(map(self._timed, calls)), concluded(text), announced, is_answer))
 
-    def _take_back(self, text: str) -> None:
-        """What the last reply concluded no longer counts if a text begins by taking it back."""
-        if self.steps and retracts(text):
+    def _take_back(self) -> None:
+        """What the last reply concluded no longer counts."""
+        if self.steps:
             self.steps[-1] = self.steps[-1]._replace(concluded="")
 
     def _timed(self, call: Call) -> Call:
@@ -301,8 +302,8 @@ class WorkRecord:
                 self._answer((number, at), returned.pop(0), _REFUSALS.get(part.refusal, ""))
             elif part.by == USER:
                 if not (self._in_text and is_observation(part.text)):
-                    if len(part.text) <= SHORT_CHARS or rejects(part.text):
-                        self._take_back(part.text)
+                    if rejects(part.text):
+                        self._take_back()
                     self._asked_before = self._asked_before or 0 <= self._asked_at < number
                     self._asks_only = _ASKS_ONLY.search(part.text) is not None
                     self._question = self._last_question if len(part.text) <= SHORT_CHARS else ""
@@ -413,6 +414,8 @@ class WorkRecord:
             if len(script.files) == 1:
                 begun = begun._replace(edits={**begun.edits, script.files[0]: script.edits}, may_miss=True)
         done = done_by(begun, ending.outcome, text)
+        if begun.line and done != begun.line:
+            begun = begun._replace(edits=edits_of(done), documents=documents_of(done))
         changes = self._stashed(done, text) + self._state.files.as_restored(changes, done, text)
         if changes and begun.line is None and _OVERWRITTEN.search(text[:400]):
             self._state.files.was_there(changes[0].path)
@@ -425,7 +428,7 @@ class WorkRecord:
         self._note_edits(call.call_at[0], changed)
         read = () if ending.outcome else begun.read
         if begun.reads:
-            self._state.files.saw(read, text)
+            self._state.files.saw(read, text, is_whole=begun.shows_whole)
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
 

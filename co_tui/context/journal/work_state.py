@@ -56,6 +56,7 @@ FILES_READ: Final = "Files read: "
 BEFORE_CHANGE: Final = " (not run since the last change)"
 CHANGED_IN: Final = "Changed in "
 WITHOUT_REMOVED: Final = " (removed lines left out)"
+CHANGED_LATER: Final = " (before another change, which is not shown)"
 NET_SHARE: Final = 0.25
 """Of the budget: at most this goes to the lines that were removed and added."""
 LEFT_OUT: Final = "Left out before commands: "
@@ -265,7 +266,8 @@ class WorkState:
     def _changed_lines(self, gone: Collection[int], budget_tokens: float) -> Iterator[str]:
         """What the edits of each file come to, as far as they are no longer in the request."""
         for path, shown in self.files.net.shown(gone, budget_tokens).items():
-            yield f"{CHANGED_IN}{one_line(path, _PATH_CHARS)}{'' if shown.has_removed else WITHOUT_REMOVED}:"
+            notes = ("" if shown.has_removed else WITHOUT_REMOVED) + (CHANGED_LATER if shown.may_be_gone else "")
+            yield f"{CHANGED_IN}{one_line(path, _PATH_CHARS)}{notes}:"
             yield from (f"{_INDENT}{line if line == GAP else safe(line)}" for line in shown.lines)
 
     def _read_files(self) -> list[str]:

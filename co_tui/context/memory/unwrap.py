@@ -36,7 +36,7 @@ _MARKER: Final = late_pattern(r"(<{5,9} ?SEARCH|={5,9}|>{5,9} ?REPLACE)[ \t]*")
 """A line that begins, divides or ends an edit block."""
 _ANSI: Final = late_pattern(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 MOST_COMPARED: Final = 1_000
-"""Lines of an edit; those of a longer one are not compared."""
+"""Lines of an edit between its first and last change; those of a longer one are not compared."""
 MOST_PAIRS: Final = 10_000
 """Equal lines before and after; with more, such as those of a table of zeros, comparing would take long."""
 
@@ -166,17 +166,35 @@ def edited_lines(old: str, new: str) -> list[str]:
 
 
 def _changes(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
-    times = Counter(before)
-    if len(before) + len(after) > MOST_COMPARED or sum(times[line] for line in after) > MOST_PAIRS:
-        steps = [("replace", 0, len(before), 0, len(after))]
-    else:
-        steps = list(SequenceMatcher(None, before, after, autojunk=False).get_opcodes())
-    for kind, from_, to, new_from, new_to in steps:
+    steps = line_steps(before, after)
+    for kind, from_, to, new_from, new_to in steps or [("replace", 0, len(before), 0, len(after))]:
         if kind == "equal":
             yield from (f" {line}" for line in before[from_:to])
         else:
             yield from (f"-{line}" for line in before[from_:to])
             yield from (f"+{line}" for line in after[new_from:new_to])
+
+
+def line_steps(before: Sequence[str], after: Sequence[str]) -> list[tuple[str, int, int, int, int]]:
+    """How lines become others, as `SequenceMatcher.get_opcodes` says it; empty if comparing them would take long."""
+    start = _alike(before, after)
+    end = _alike(before[start:][::-1], after[start:][::-1])
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    times = Counter(old)
+    if len(old) + len(new) > MOST_COMPARED or sum(times[line] for line in new) > MOST_PAIRS:
+        return []
+    steps = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+    return [
+        ("equal", 0, start, 0, start),
+        *((kind, start + at, start + to, start + new_at, start + new_to) for kind, at, to, new_at, new_to in steps),
+        ("equal", len(before) - end, len(before), len(after) - end, len(after)),
+    ]
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many lines at the beginning are the same."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((at for at, (line, same) in pairs if line != same), min(len(one), len(other)))
 
 
 def _lines(text: str) -> list[str]:

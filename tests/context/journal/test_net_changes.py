@@ -5,10 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 
-from co_tui.context.journal.net_changes import MOST_COMPARED, MOST_EDITS, MOST_ORIGINALS, NetChanges, patch_changes
+from co_tui.context.journal.net_changes import MOST_EDITS, NetChanges, patch_changes
+from co_tui.context.journal.originals import MOST_ORIGINALS
 from co_tui.context.journal.shell_edits import replacements_in
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.memory.unwrap import edited_lines
+from co_tui.context.memory.unwrap import MOST_COMPARED, edited_lines
 from co_tui.events.stored_messages import NOT_A_HEADING
 from tests.context.journal.test_work_record import ALL, call, record, result, said
 from tests.support.cases import each_case
@@ -453,3 +454,105 @@ def test_a_file_is_compared_only_while_that_is_quick() -> None:
     others = [message for number in range(MOST_ORIGINALS) for message in read(FILE, f"other_{number}.py")]
     assert changed(*read(FILE), *others, *wrote(FILE.replace("line 7\n", "line seven\n"))) == ""
     assert changed(*read(FILE), *others[2:], *wrote(FILE.replace("line 7\n", "line seven\n")))
+
+
+@each_case(
+    ("looked", "shown"),
+    [
+        (["rg", "def |first$", "def total():\ndef other():"], ""),
+        (["bash", "cat shop.py | grep line", "line 1\nline 2"], ""),
+        (["bash", "head -2 shop.py; tail -2 shop.py", "line 1\nline 2\nline 38\nline 39"], ""),
+        (["bash", "sed -n '/9/p' shop.py", "line 9\nline 19"], ""),
+    ],
+)
+def test_only_a_file_that_was_shown_as_a_whole_is_compared(looked: list[str], shown: str) -> None:
+    tool, asked, said = looked
+    found = [call(tool, **({"command": asked} if tool == "bash" else {"pattern": asked, "path": "shop.py"}))]
+    now = FILE.replace("line 7\n", "line seven\n")
+    assert changed(*found, result(said), *wrote(now)) == shown
+    assert "+line seven" in changed(*read(FILE), *found, result(said), *wrote(now)), "what was read before counts"
+
+
+@each_case(
+    "mark",
+    ["[… 10,000 characters left out …]", "...", "[...]", "…", "[... 40 lines ...]", "[snip]", "[40 lines truncated]"],
+)
+def test_lines_that_were_left_out_in_the_middle_are_not_new(mark: str) -> None:
+    lines = FILE.splitlines()
+    text = changed(*read("\n".join([*lines[:10], mark, *lines[30:]])), *wrote(FILE.replace("line 7\n", "line seven\n")))
+    assert text == "shop.py:\n     line 6\n    -line 7\n    +line seven"
+
+
+def test_numbers_of_the_file_itself_are_no_line_numbers() -> None:
+    before = "CODES = {\n    200: 'OK',\n    404: 'Not Found',\n}\nfound = CODES.get(code)\nprint(found)"
+    text = changed(*read(before), *wrote(before.replace("(code)", "(code, '')")))
+    assert (
+        text == "shop.py:\n         404: 'Not Found',\n    -found = CODES.get(code)\n    +found = CODES.get(code, '')"
+    )
+
+
+def test_a_file_of_the_same_name_elsewhere_is_another_one() -> None:
+    assert changed(*read(FILE, "package.json"), *wrote(FILE + "\nnew", "packages/ui/package.json")) == ""
+
+
+def test_a_text_that_was_edited_before_it_was_copied_is_not_known() -> None:
+    made = wrote(FILE.replace("line 7\n", "line seven\n"), "/tmp/new.py")
+    copied = call("bash", command="cp /tmp/new.py shop.py"), result("")
+    assert changed(*read(FILE), *made, *copied).startswith("shop.py:")
+    assert "shop.py" not in changed(*read(FILE), *made, *edit("line seven", "line 8", "/tmp/new.py"), *copied)
+
+
+@each_case(
+    ("command", "printed", "shown"),
+    [
+        ("sed -i 's/aa/bb/' shop.py; pytest; git checkout -- shop.py", "", ""),
+        ("cp shop.py /tmp/s.py; sed -i 's/aa/bb/' shop.py; pytest; cp /tmp/s.py shop.py", "", ""),
+        ("cp shop.py s.bak; sed -i 's/aa/bb/' shop.py; pytest; mv s.bak shop.py", "", ""),
+        ("sed -i 's/a1 = 1/a1 = 2/' shop.py; pytest; sed -i 's/a1 = 2/a1 = 1/' shop.py", "", ""),
+        ("sed -i 's/aa/bb/' a.py && false && sed -i 's/c/d/' a.py", "[exit code: 1]", "a.py:\n    -aa\n    +bb"),
+        ("cat > a.py <<'E'\nimport os\nE\ncat >> a.py <<'E'\nb = 1\nE", "", "a.py:\n    +b = 1"),
+        ("cat >> /etc/a.py <<'E'\nb = 1\nE", "bash: line 1: /etc/a.py: Permission denied", ""),
+        ("sed -i 's/a/b/' a.py", "sed: can't read a.py: No such file or directory", ""),
+    ],
+)
+def test_several_programs_of_a_command_do_one_after_the_other(command: str, printed: str, shown: str) -> None:
+    assert changed(call("bash", command=command), result(printed)) == shown
+
+
+def test_an_edit_before_a_change_that_is_not_known_says_so_until_the_file_is_seen() -> None:
+    made = edit("limit = 10", "limit = 20\nrows = []")
+    unknown = call("bash", command="sed -i 's/limit = [0-9]*/limit = 30/' shop.py"), result("")
+    text = changed(*made, *unknown)
+    assert text.startswith("shop.py (before another change, which is not shown):\n") and "+limit = 20" in text
+    seen = call("bash", command="cat shop.py"), result("limit = 30\nrows = []")
+    assert changed(*made, *unknown, *seen) == "shop.py:\n    -limit = 10\n    +rows = []"
+
+
+def test_an_edit_that_may_have_missed_is_stated_once_when_it_is_made_for_sure() -> None:
+    missed = call("bash", command="sed -i 's/count = 1/count = 2/' shop.py"), result("")
+    assert changed(*missed, *edit("count  = 1", "count = 2")) == "shop.py:\n    -count  = 1\n    +count = 2"
+
+
+@each_case(
+    ("script", "lines"),
+    [
+        (r"s/print x/print(\x27x\x27)/", ["-print x", "+print('x')"]),
+        ("3a\\\nimport sys\\\nimport re", ["+import sys", "+import re"]),
+        (r"s/import os/import os\nimport re/", [" import os", "+import re"]),
+        ("s/$/  # noqa/", []),
+        ("s/^/assert /", []),
+        ("s/old/new $V/", []),
+    ],
+)
+def test_texts_of_sed_have_its_own_escapes(script: str, lines: list[str]) -> None:
+    text = changed(call("bash", command=f'sed -i "{script}" shop.py'), result(""))
+    assert [line[4:] for line in text.splitlines()[1:]] == lines, text
+
+
+def test_arguments_that_put_nothing_at_a_line() -> None:
+    now = FILE.replace("line 7\n", "line seven\n")
+    shown = "shop.py:\n     line 6\n    -line 7\n    +line seven"
+    created = call("create", path="shop.py", file_text=now, insert_line=None), result("Done.")
+    assert changed(*read(FILE), *created) == shown
+    comment = call("create_review_comment", path="shop.py", line=3, body="a\nb"), result("Done.")
+    assert changed(*comment) == ""

@@ -660,21 +660,21 @@ def test_a_request_that_was_answered_above_is_not_taken_for_open() -> None:
     )
 
 
-def test_the_state_says_what_a_short_request_below_answers() -> None:
+def test_the_state_says_which_question_a_short_request_below_came_after() -> None:
     """Else "2" or "yes" says nothing once its question is gone."""
     question = ModelResponse(parts=[TextPart("The prices are rounded. Shall I round the taxes, too?")])
     asked = (*REQUEST[:3], question)
     work = record(*asked, said("yes"))
-    answers = 'The request "yes" below answers "Shall I round the taxes, too?"'
-    assert work.state_text(400, set(range(4))).startswith(answers)
+    asked_for = 'The request "yes" below came after "Shall I round the taxes, too?"'
+    assert work.state_text(400, set(range(4))).startswith(asked_for)
     begun = record(*asked, said("yes"), call("edit", path="a.py", old="1.5", new="2"), result("ok"))
-    assert begun.state_text(400, {*range(4), 5, 6}).startswith(f"{answers} and was begun: ")
+    assert begun.state_text(400, {*range(4), 5, 6}).startswith(f"{asked_for} and was begun: ")
     for gone in ({0, 1, 2}, set(range(5))):  # the question is still there; the answer is gone
-        assert "answers" not in work.state_text(400, gone)
+        assert "came after" not in work.state_text(400, gone)
     long = record(*asked, said("Never mind the taxes. " + "Now read every file of the shop again. " * 9))
-    assert "answers" not in long.state_text(400, set(range(4)))
+    assert "came after" not in long.state_text(400, set(range(4)))
     stated = record(*asked[:3], ModelResponse(parts=[TextPart("Shall I? I did.")]), said("ok"))
-    assert "answers" not in stated.state_text(400, set(range(4)))
+    assert "came after" not in stated.state_text(400, set(range(4)))
 
 
 @pytest.mark.parametrize(
@@ -695,6 +695,8 @@ def test_what_is_taken_back_is_no_conclusion(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "Nope, that's all, thanks!", "That was wrong of me, sorry; go on.", "不对称加密的部分也请实现一下。",
+        "That's not the issue I meant to fix first, but keep it.", "違うファイルも確認してください。",
         "wait, also fix logout please", "Hold on, let me run it first.", "Wait - great work!", "Wait, I should look.",
         "No problem, go on.", "No, not yet.", "That is not a problem. Go on.", "no that's fine",
     ],
@@ -702,6 +704,15 @@ def test_what_is_taken_back_is_no_conclusion(text: str) -> None:
 def test_what_is_only_added_takes_nothing_back(text: str) -> None:
     guess = "The issue is that the parser reads the file twice."
     assert "twice" in record(call("ls", guess), result("a.py"), said(text)).state_text(400, ALL)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["No. That's not the cause.", "That wasn't it.", "Wrong.", "That's not the root cause.", "hmm, that is incorrect"],
+)
+def test_a_user_who_says_that_it_is_not_so_takes_it_back(text: str) -> None:
+    guess = "The issue is that the parser reads the file twice."
+    assert "twice" not in record(call("ls", guess), result("a.py"), said(text)).state_text(400, ALL)
 
 
 def test_an_admission_takes_back_what_was_said() -> None:
@@ -726,6 +737,8 @@ def test_a_sentence_that_the_next_one_restricts_is_not_concluded_alone() -> None
     long = " ".join(f"{filler}, as number {n} shows." for n in range(4))
     refuted = "The Text component now has a foreground colour, since its style sets one."
     assert refuted in concluded(f"{refuted} {long}")
+    apart = concluded(f"{refuted} Let me look at the rest. But its constructor has no such argument. {long}")
+    assert refuted not in apart or "But its" in apart
     assert f"{refuted} But its constructor has no such argument. …" in concluded(
         f"{refuted} But its constructor has no such argument. {long}"
     )
