@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from co_tui.context.journal.calls import Role
 from co_tui.context.journal.command_runs import INSTALLERS, TO_INSTALL
 from co_tui.context.journal.entries import Entry, Head, Kind, Place
-from co_tui.context.journal.shown_lines import FIRST, ShownLine, bare_line
+from co_tui.context.journal.shown_lines import FIRST, OF_A_MAP, ShownLine, bare_line, is_below_file, names_file
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.names import names_in
 from co_tui.late_pattern import late_pattern
@@ -47,7 +47,6 @@ LONG_PROMPT: Final = 15
 PASTED_WEIGHT: Final = 0.3
 """What lines count of a prompt with more lines than that: most of it was pasted. The user's own words are quoted
 elsewhere."""
-OF_A_MAP: Final = frozenset("│⋮├└")
 MAP_WEIGHT: Final = 0.7
 """What a line of a map of the project or a tree of files counts, which can be drawn again."""
 WEIGHTS: Final = {
@@ -127,6 +126,10 @@ class Candidate:
     """How many of the chosen lines say which error it was."""
     is_dull: bool = False
     """Whether its lines hardly ever matter."""
+    file_of: dict[int, int] = field(default_factory=dict)
+    """The place of the line that names its file, of each line below one."""
+    files: frozenset[int] = frozenset()
+    """The places of those."""
 
     def __post_init__(self) -> None:
         self.weighed = [_weighed(line.text) for line in self.lines]
@@ -134,6 +137,13 @@ class Candidate:
         self.is_dull = not self.head.outcome and _INSTALLS.match(self.head.text) is not None
         self.head_cost = LINE_COST if is_said else estimate_text(f"{self.head.line}{self.head.came}") + LINE_COST
         self.head_names = () if is_said else tuple(names_in(f"{self.head.text} {self.head.came}"))
+        file: int | None = None
+        for place, line in enumerate(self.lines):
+            if file is not None and is_below_file(line.text):
+                self.file_of[place] = file
+            else:
+                file = place if names_file(line.text) else None
+        self.files = frozenset(self.file_of.values())
 
     def weight_of(self, place: int) -> float:
         """What a line counts: of a script that was run, what it printed counts as that of any other command."""
@@ -152,7 +162,12 @@ class Candidate:
             return []
         before = [place - 1] if place and line.follows(self.lines[place - 1]) else []
         after = [place + 1] if place + 1 < len(self.lines) and self.lines[place + 1].follows(line) else []
-        return before + after
+        return [each for each in before + after if self._is_same_file(each, place)]
+
+    def _is_same_file(self, one: int, other: int) -> bool:
+        """Whether a line that names a file is next to one that is from it; all other lines are."""
+        named = self.files & {one, other}
+        return not named or self.file_of.get(one, one) == self.file_of.get(other, other)
 
     def is_alone(self, place: int, *, without: int) -> bool:
         """Whether a chosen line would be a passage of one line that says too little."""
@@ -271,11 +286,17 @@ class Chooser:
         return self._show_line(candidate, place) and self._show_line(candidate, partner)
 
     def _show_line(self, candidate: Candidate, place: int) -> bool:
-        line = candidate.lines[place]
-        text = bare_line(line.text)
-        cost = self._cost(candidate, place)
-        if cost > self.budget or text in self.shown:
+        """Show a line and, before it, the name of the file that it is from."""
+        if self._cost(candidate, place) > self.budget or bare_line(candidate.lines[place].text) in self.shown:
             return False
+        for each in dict.fromkeys((candidate.file_of.get(place, place), place)):
+            if each not in candidate.chosen:
+                self._put(candidate, each)
+        return True
+
+    def _put(self, candidate: Candidate, place: int) -> None:
+        line = candidate.lines[place]
+        cost = self._cost(candidate, place)
         names = candidate.weighed[place].names
         gained = NEIGHBOUR * self._names_worth(names)
         if not candidate.is_open:
@@ -285,11 +306,10 @@ class Chooser:
         candidate.chosen[place] = line
         candidate.errors += candidate.weighed[place].is_error
         self.taken.append((candidate, place))
-        self.shown.add(text)
+        self.shown.add(bare_line(line.text))
         self._note(names)
         for other in candidate.neighbours(place):
             candidate.gains[other] = candidate.gains.get(other, 0.0) + gained
-        return True
 
     def give_back(self, tokens: float) -> bool:
         """Drop the least important lines and heads that cost this much; False if there are none."""
@@ -320,9 +340,12 @@ class Chooser:
                 self._left[name] = self.weights[name] * _again(times)
 
     def _cost(self, candidate: Candidate, place: int) -> int:
-        """What showing a line costs, with its head and the mark of a gap."""
+        """What showing a line costs, with its head, the name of its file, and the mark of a gap."""
         cost = candidate.weighed[place].cost + (0 if candidate.is_open else candidate.head_cost)
         line = candidate.lines[place]
+        file = candidate.file_of.get(place, place)
+        if file != place and file not in candidate.chosen:
+            cost += candidate.weighed[file].cost
         if line.is_name or line.after == FIRST or any(each in candidate.chosen for each in candidate.neighbours(place)):
             return cost
         return cost + GAP_COST

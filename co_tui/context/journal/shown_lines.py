@@ -36,6 +36,9 @@ _LONG_LISTING: Final = late_pattern(r"[-dlbcps][rwxsStT-]{9}[+.@]?\s+\d+\s+\S+\s
 _PLAIN_NAME: Final = late_pattern(r"[^\s(){}\[\]<>;=,\"'`]{1,160}")
 _GOES_TO: Final = late_pattern(r"^cd \S+ && ")
 _WORD: Final = late_pattern(r"\w+")
+OF_A_MAP: Final = frozenset("│⋮├└")
+_FILE: Final = late_pattern(r"(?=\S*[a-zA-Z])(?=\S*[/.])(?:[\w.~@-]*/)*[\w.@-]+:?")
+_NUMBERED: Final = late_pattern(r"\d+[:-]")
 _IDEOGRAM: Final = late_pattern(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _MARK: Final = late_pattern(rf"^\s*(?:(?:- |assistant: |user: |{NOT_A_HEADING})\s*)*")
 _HEADING: Final = late_pattern(
@@ -97,6 +100,8 @@ def shown_lines(
         if is_empty(cleaned) or is_in_head(cleaned, in_head):
             continue
         is_open = is_single_word(cleaned) or (is_left_out is not None and is_left_out(cleaned))
+        if is_open and names_file(cleaned) and number + 1 < len(lines):
+            is_open = not is_below_file(lines[number + 1])
         if not is_open:
             shown.append(ShownLine(LinePosition(message, part, number), cleaned, before))
         before = number
@@ -126,6 +131,16 @@ def is_single_word(line: str) -> bool:
     if _IDEOGRAM.search(line):
         return len(_IDEOGRAM.findall(line)) < 4
     return len(_WORD.findall(line)) < 2 or len(line.split()) == 1
+
+
+def names_file(line: str) -> bool:
+    """Whether a line may be the name of the file that the lines after it are from."""
+    return _FILE.fullmatch(line) is not None
+
+
+def is_below_file(line: str) -> bool:
+    """Whether a line is one of a map of the project, or has the number that it has in its file."""
+    return line.lstrip()[:1] in OF_A_MAP or _NUMBERED.match(line) is not None
 
 
 def safe(line: str) -> str:

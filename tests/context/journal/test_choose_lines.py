@@ -154,3 +154,24 @@ def test_what_a_user_pasted_leaves_room_for_what_was_found() -> None:
         chooser = Chooser({"pasted_0": 1.5, "found_x": 1.0}, 200)
         chooser.choose([asked, found])
         assert chooser.taken[0][0] is (asked if is_first else found)
+
+
+def test_lines_of_a_map_keep_the_name_of_their_file() -> None:
+    files = (f"src/part_{n}.py:\n⋮...\n│class Part{n}:\n│    def price_{n}(self):" for n in range(30))
+    lines = rewritten(
+        task_for([prompt("go"), answer("Here is the map:\n" + "\n".join(files)), prompt("thanks")]), 160, ""
+    ).text.splitlines()
+    bare = [line.strip() for line in lines]
+    shown = [n for n in range(30) if f"│class Part{n}:" in bare]
+    assert 0 < len(shown) < 30 and all(bare[bare.index(f"│class Part{n}:") - 1] == f"src/part_{n}.py:" for n in shown)
+
+
+def test_the_name_of_a_file_costs_as_much_as_a_line() -> None:
+    listed = ["src/shop.py", "12:def price_table(rows):", "40:    price_rows = rows", "src/other.py", "7:no_word of it"]
+    found = [ShownLine(LinePosition(0, 0, at), line) for at, line in enumerate(listed)]
+    for room, places in ((5, []), (200, [0, 1, 2])):
+        shown = Candidate(Head((0, 0), Kind.CALL, "$ rg price"), found)
+        chooser = Chooser({"price_rows": 2.0, "price_table": 1.0}, 0.0)
+        chooser.budget = shown.head_cost + shown.weighed[2].cost + room
+        chooser.choose([shown])
+        assert sorted(shown.chosen) == places and chooser.budget >= 0
