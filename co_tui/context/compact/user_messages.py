@@ -26,6 +26,7 @@ from co_tui.events.content import content_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
 from co_tui.events.stored_messages import QUOTES, RULES, SUMMARY, UNQUOTED
 from co_tui.events.tool_calls import COMMAND_TOOLS, LABEL_CHARS, PRESENT_PLAN, gist_of_call, objects_in
+from co_tui.events.wording import counted
 from co_tui.inert import one_line
 
 QUOTE_CHARS: Final = 600
@@ -43,6 +44,8 @@ FIRST_SHARE: Final = 0.5
 """Of the room for quotes: a first message that takes more, and more than the others leave, is cut like them."""
 LINE_CHARS: Final = 220
 _STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
+_COMMAND: Final = re.compile(r"/[\w-]*")
+"""A command to the program, which says nothing by itself."""
 ASK_USER: Final = "ask_user_question"
 ASKED_CHARS: Final = 160
 
@@ -96,6 +99,8 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
         if is_prompt(message):
             texts = (each for each in _texts(message) if not (is_observed and is_observation(each)))
             text = "\n".join(texts).strip()
+            if _COMMAND.fullmatch(text):
+                continue
             rules.update(dict.fromkeys(_rules_in(text)))
             if text and question and len(text) <= SHORT_CHARS:
                 said.append(_answer_to(question, clipped(text)).line)
@@ -152,7 +157,8 @@ def as_sections(words: UserMessages, extras: Mapping[str, str] | None = None) ->
     if words.said or words.unsaid:
         lines = [f"- {text}" for text in words.said]
         if words.unsaid:
-            lines.append(f"({words.unsaid} more messages of the user are not quoted here)")
+            are = "is" if words.unsaid == 1 else "are"
+            lines.append(f"({counted(words.unsaid, 'more message')} of the user {are} not quoted here)")
         blocks.append("## What the user said\n" + "\n".join(lines))
     blocks += [f"## {title}\n{text.strip()}" for title, text in (extras or {}).items() if text.strip()]
     return "\n\n".join(blocks)

@@ -166,3 +166,15 @@ def test_the_first_message_has_more_room_if_there_is_room() -> None:
     assert words.said[0] == task and len(words.said[1]) <= QUOTE_CHARS + 40
     assert fitting(words, 2_000).said[0] == task
     assert fitting(words, 400).said[0] == clipped(task), "cut like the others"
+
+
+def test_a_command_to_the_program_is_not_quoted() -> None:
+    words = user_messages_in(said("/mode", "ok", "/", "ok", "/review the shop", "ok", "go on"))
+    assert words.said == ("/review the shop", "go on")
+
+
+@pytest.mark.parametrize(
+    ("unsaid", "note"), [(1, "(1 more message of the user is not"), (2, "(2 more messages of the user are not")]
+)
+def test_how_many_messages_are_not_quoted(unsaid: int, note: str) -> None:
+    assert note in as_sections(UserMessages(said=("go on",), unsaid=unsaid))
