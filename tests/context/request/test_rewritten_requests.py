@@ -95,7 +95,7 @@ def balanced(**changes: object) -> Governed:
 
 def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay() -> None:
     governed = balanced(recollection_share=0.08)
-    requests = requests_of(governed, work(40, lines=8))
+    requests = requests_of(governed, work(60, lines=8))
     notes = [note_of(request) for request in requests]
     assert sum(bool(note) for note in notes) > 10 and len(set(filter(None, notes))) > 2
     facts = [e.fact for e in governed.engine.history.state.timeline if isinstance(e.fact, Recollection)]
@@ -282,7 +282,7 @@ def as_text(request: Sequence[ModelMessage]) -> list[str]:
 
 def test_a_cleared_context_brings_nothing_back() -> None:
     governed = balanced(recollection_share=0.08)
-    requests = requests_of(governed, work(40, lines=8))
+    requests = requests_of(governed, work(60, lines=8))
     assert any(map(note_of, requests))
     engine = governed.engine
     governed._loop.run_until_complete(engine.clear())
