@@ -103,17 +103,27 @@ class BlockBuilder:
 
     def add_all(self, events: Iterable[Event]) -> list[Block]:
         for event in events:
-            self.add(event)
+            self._add(event)
+        self._settle()
         return self.blocks
 
     def add(self, event: Event) -> None:
         """Add blocks for an event; most lifecycle events have none."""
+        self._add(event)
+        self._settle()
+
+    def _settle(self) -> None:
+        """Put into the folds what delegates did since."""
+        if (delegations := vars(self).get("_delegations")) is not None:
+            delegations.settle()
+
+    def _add(self, event: Event) -> None:
         fact = event.fact
         self.touched = []
         match fact:
             case HookRun() if said := fact.sentence():
                 self.note(said, "note", event.seq or 0)
-            case _ if self.delegated(event) is not None or agent_of(fact):
+            case _ if self._delegated(event) is not None or agent_of(fact):
                 pass  # shown in the fold of the delegating call
             case Message():
                 before = len(self.blocks)
@@ -197,6 +207,11 @@ class BlockBuilder:
 
     def delegated(self, event: Event) -> Block | None:
         """The block of the delegating call, updated; None for events of the main agent."""
+        block = self._delegated(event)
+        self._settle()
+        return block
+
+    def _delegated(self, event: Event) -> Block | None:
         match event.fact:
             case DelegationStart() as start:
                 return self._delegations.start(start, self._open_calls.get(start.call_id), event.timestamp)
@@ -318,6 +333,7 @@ class BlockBuilder:
         """Add a result to its call; a reused call id means the latest call."""
         block = self._open_calls.pop(call_id, None)
         if block is not None:
+            self._settle()
             block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
             block.status = block.outcome or result_summary(block.tool_name, block.text, block.result, stage, diff)
             if diff:

@@ -58,13 +58,13 @@ class _Followed:
     asked: set[str] = field(default_factory=set)
     """Calls that wait for approval."""
     reading: GaugeReading = field(default_factory=GaugeReading)
+    added: list[tuple[Block, str]] = field(default_factory=list)
+    """Lines for the folds of blocks; of all delegations."""
 
     def add(self, text: str) -> Block:
-        """Append lines to the fold."""
-        lines = "\n".join(INDENT * (self.depth + 1) + line for line in text.split("\n"))
-        block = self.block
-        block.inner = block.result = f"{block.inner}\n{lines}" if block.inner else lines
-        return block
+        """Append lines to the fold, once they are all there."""
+        self.added += [(self.block, INDENT * (self.depth + 1) + line) for line in text.split("\n")]
+        return self.block
 
     def show(self) -> Block:
         """Show what it is doing on the status line, with how full its context is."""
@@ -80,6 +80,17 @@ class DelegationLines:
 
     def __init__(self) -> None:
         self._followed: dict[str, _Followed] = {}
+        self._added: list[tuple[Block, str]] = []
+
+    def settle(self) -> None:
+        """Put the lines that were added into the folds: all at once, since a fold may be long."""
+        by_block: dict[int, list[str]] = {}
+        for block, line in self._added:
+            by_block.setdefault(id(block), [block.inner] if block.inner else []).append(line)
+        for block, _ in self._added:
+            if (lines := by_block.pop(id(block), None)) is not None:
+                block.inner = block.result = "\n".join(lines)
+        self._added.clear()
 
     def start(self, fact: DelegationStart, call: Block | None, at: str = "") -> Block | None:
         asking = self._followed.get(fact.agent.rpartition(DELEGATION_SEPARATOR)[0])
@@ -88,7 +99,7 @@ class DelegationLines:
             return None
         depth = asking.depth + 1 if asking is not None else 0
         context = one_line(fact.context, CONTEXT_CHARS)
-        self._followed[fact.agent] = followed = _Followed(block, _name(fact), depth, at, context)
+        self._followed[fact.agent] = followed = _Followed(block, _name(fact), depth, at, context, added=self._added)
         for file in fact.files:
             followed.add(f"· with {one_line(file, LINE_CHARS)}")
         return self._shows(fact.agent, "asked")

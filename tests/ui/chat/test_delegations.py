@@ -1,6 +1,7 @@
 """A delegation in the chat: one line that changes in place, and opens to what was done."""
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from co_tui.events import (
@@ -234,3 +235,36 @@ def test_one_that_a_limit_stopped_says_so_in_a_warning() -> None:
 def test_an_opened_delegation_names_its_task_not_its_arguments() -> None:
     assert argument_lines('{"agent_name": "self", "task": "find callers"}') == "task: find callers"
     assert argument_lines('{"agent_name": "reviewer", "task": "two"}') == "agent: reviewer\ntask: two"
+
+
+def test_a_page_of_a_long_delegation_shows_what_its_events_showed_one_by_one() -> None:
+    steps = [
+        fact
+        for n in range(30)
+        for fact in (
+            reply("self 1", {"part_kind": "text", "content": f"Step {n}."}, call("grep", f"g{n}", q=f"x{n}")),
+            result("self 1", "grep", f"g{n}", "a\nb"),
+        )
+    ]
+    nested = DelegationStart(agent="self 1/self 2", name="self", task="again", call_id="d2", context="fresh")
+    facts = [
+        reply("", call("delegate_task", "d1", task="find callers"), call("run_command", "r1", command="ls")),
+        DelegationStart(agent="self 1", name="self", task="find callers", call_id="d1", context="fresh"),
+        *steps,
+        result("", "run_command", "r1", "a.py"),
+        nested,
+        reply("self 1/self 2", {"part_kind": "text", "content": "Within."}),
+        DelegationEnd(agent="self 1/self 2", outcome="done"),
+        DelegationEnd(agent="self 1", outcome="done"),
+        result("", "delegate_task", "d1", "Three callers."),
+    ]
+    events = [event(fact, seq) for seq, fact in enumerate(facts, 1)]
+    one_by_one, at_once = BlockBuilder(), BlockBuilder()
+    for each in events:
+        one_by_one.add(each)
+    at_once.add_all(events)
+    assert [asdict(block) for block in at_once.blocks] == [asdict(block) for block in one_by_one.blocks]
+    delegation, command = at_once.blocks
+    assert delegation.result.startswith("    Step 0.\n") and delegation.result.endswith("\nThree callers.")
+    assert "        Within." in delegation.result and delegation.result.count("▸") == 30
+    assert command.result == "a.py"
