@@ -107,9 +107,9 @@ class BilledSummaries:
 
 
 def _bill_of(request: SummaryRequest, summary: Summary) -> SummaryBill:
-    """As reported by the model, else as if a model had written it; nothing for a journal that only grew."""
+    """As reported by the model, else as if a model had written it; nothing for what no model is asked for."""
     asked = request.bill
-    if summary.is_grown:
+    if summary.is_grown or request.by_code:
         return SummaryBill()
     if asked.requests:
         tokens = asked.input_tokens, asked.output_tokens

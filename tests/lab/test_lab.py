@@ -122,7 +122,7 @@ def test_a_stored_session_can_be_replayed(served_here: Here) -> None:
 
 def test_a_model_may_summarise(served_here: Here, provider: Provider, tmp_path: Path) -> None:
     talk = []
-    for n in range(40):
+    for n in range(60):
         talk += [{"role": "user", "content": f"Question {n} about src/module_{n}.py? " + "more words " * 20}]
         talk += [{"role": "assistant", "content": f"The function in src/module_{n}.py answers the question."}]
     file = tmp_path / "talk.jsonl"

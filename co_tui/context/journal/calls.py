@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from itertools import pairwise
 from shlex import quote
@@ -175,37 +176,45 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     words = [word.lower() for word in _WORDS.findall(tool.rpartition("__")[2])] or [name]
     label = TOOL_LABELS.get(tool, "")
     sub = str(values.get("command") or "").lower() if isinstance(values.get("command"), str) else ""
-    reads = label in ("read", "list", "search", "find") or sub == "view" or (not sub and words[0] in _READS)
-    is_edit = tool in CHANGING_TOOLS or label in ("write", "edit") or not _CHANGES.isdisjoint((*words, *sub.split("_")))
-    paths = [] if reads or not is_edit else _changed(tool, values)
-    named = next(_path_values(values), "")
-    if reads:
-        run = Run(f"{READ} {name}", (named,) if named else _values(values))
-        read = _ranged(values, named)
-        is_whole = read == (named,) and (label == "read" or sub == "view" or words[0] in _SHOWS_FILE)
-        is_whole = is_whole and not any(key in _PARTS for key in values)
-        return Begun(head, sub or label or name, run, (run,), read=read, reads=True, shows_whole=is_whole)
-    removes = not _REMOVES.isdisjoint(words)
-    patched = patched_files(_patch_in(values)) if is_edit else []
-    named_files = patched or [Change(path, removes) for path in dict.fromkeys(paths)]
-    changes = tuple(change for change in named_files if is_file_name(change.path))
     verb = sub or label or name
-    is_in_editor = is_edit and words[0] in _EDITOR_COMMANDS and not paths
-    if changes or is_in_editor:
-        run = Run(EDIT, (changes[0].path,) if changes else ())
-        written = next((text for key in _CONTENTS if isinstance(text := values.get(key), str)), "")
-        is_whole = edit_in(values) == [] and _ADDS.isdisjoint((*words, sub))
-        outline = written_outline(written) if is_whole else ""
-        undoes = "undo" in (*words, *sub.split("_"))
-        changes = tuple(change._replace(is_whole=True) for change in changes) if is_whole and written else changes
-        documents = {change.path: written for change in changes[:1] if is_whole and written}
-        scripts = scripts_in(documents.items())
-        return Begun(
-            head, EDIT if sub else verb, run, (run,), changes=changes, undoes=undoes, outline=outline, scripts=scripts,
-            edits=_edits(values), documents=documents,
-        )  # fmt: skip
+    if label in ("read", "list", "search", "find") or sub == "view" or (not sub and words[0] in _READS):
+        return _begin_look(f"{READ} {name}", head, verb, values, {label, sub, words[0]})
+    changing = (*words, *sub.split("_"))
+    if tool in CHANGING_TOOLS or label in ("write", "edit") or not _CHANGES.isdisjoint(changing):
+        paths = _changed(tool, values)
+        patched = patched_files(_patch_in(values))
+        removes = not _REMOVES.isdisjoint(words)
+        named = patched or [Change(path, removes) for path in dict.fromkeys(paths)]
+        changes = tuple(change for change in named if is_file_name(change.path))
+        if changes or (words[0] in _EDITOR_COMMANDS and not paths):
+            return _begin_edit(head, EDIT if sub else verb, values, changes, changing)
     run = Run(name, _values(values)[:1])
     return Begun(head, verb, run, (run,), acts=bool(_ACTS.intersection(words[:1])) and not label)
+
+
+def _begin_look(program: str, head: str, verb: str, values: Mapping[str, Any], words: AbstractSet[str]) -> Begun:
+    """Read a call that only looks at something."""
+    named = next(_path_values(values), "")
+    run = Run(program, (named,) if named else _values(values))
+    read = _ranged(values, named)
+    is_whole = read == (named,) and not words.isdisjoint(_SHOWS_FILE) and not any(key in _PARTS for key in values)
+    return Begun(head, verb, run, (run,), read=read, reads=True, shows_whole=is_whole)
+
+
+def _begin_edit(
+    head: str, verb: str, values: Mapping[str, Any], changes: tuple[Change, ...], words: Sequence[str]
+) -> Begun:
+    """Read a call that changes files, or the one that is open in an editor."""
+    run = Run(EDIT, (changes[0].path,) if changes else ())
+    written = next((text for key in _CONTENTS if isinstance(text := values.get(key), str)), "")
+    is_whole = edit_in(values) == [] and _ADDS.isdisjoint(words)
+    outline = written_outline(written) if is_whole else ""
+    changes = tuple(change._replace(is_whole=True) for change in changes) if is_whole and written else changes
+    documents = {change.path: written for change in changes[:1] if is_whole and written}
+    return Begun(
+        head, verb, run, (run,), changes=changes, undoes="undo" in words, outline=outline,
+        scripts=scripts_in(documents.items()), edits=_edits(values), documents=documents,
+    )  # fmt: skip
 
 
 def _edits(values: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
