@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -15,8 +15,10 @@ from co_tui.inert import one_line
 
 ANSWER_CHARS: Final = 60
 GIST_CHARS: Final = 100
-CHANGED_LINES, CHANGED_CHARS = 3, 160
-"""Of the lines that an edit removes, and of those that it adds; of all of them."""
+CHANGED_LINES, CHANGED_CHARS = 5, 100
+"""Of the lines that an edit removes, and of those that it adds; of each of them."""
+FEW_CHANGED_LINES: Final = 2
+"""They are shown on one line."""
 _MADE: Final = re.compile(r"success|edited|updated|replaced|applied|changed|modified|\bdone\b|\bok\b", re.IGNORECASE)
 _NOT_MADE: Final = re.compile(
     r"\b(?:0|no|not|none|nothing|problems?|errors?|warnings?|wait\w*|propos\w*|pending|fail\w*|\w+n't"
@@ -90,15 +92,17 @@ def _changed_lines(begun: Begun) -> str:
     if begun.line is not None or len(begun.edits) != 1:
         return ""
     (lines,) = begun.edits.values()
-    return " ".join(filter(None, (_first_of(lines, sign) for sign in "-+")))
+    shown = [line for sign in "-+" for line in _first_of(lines, sign)]
+    return ("\n" if len(shown) > FEW_CHANGED_LINES else " ").join(shown)
 
 
-def _first_of(lines: Sequence[str], sign: str) -> str:
-    """The first lines with a sign, on one line."""
+def _first_of(lines: Sequence[str], sign: str) -> Iterator[str]:
+    """The first lines with a sign."""
     found = (clean(line[: 2 * CHANGED_CHARS])[1:].strip() for line in lines if line.startswith(sign))
     telling = [*islice((line for line in found if not is_empty(line)), CHANGED_LINES + 1)]
-    shown = telling[:CHANGED_LINES] + [GAP] * (len(telling) > CHANGED_LINES)
-    return one_line(f"{sign}{f' {sign}'.join(shown)}", CHANGED_CHARS // 2) if telling else ""
+    yield from (one_line(f"{sign}{line}", CHANGED_CHARS) for line in telling[:CHANGED_LINES])
+    if len(telling) > CHANGED_LINES:
+        yield f"{sign}{GAP}"
 
 
 def _first_found(lines: Sequence[str]) -> str:

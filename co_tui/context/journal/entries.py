@@ -64,6 +64,8 @@ class Head(NamedTuple):
     def came(self) -> str:
         """What came of it in the words of the tool, on a line of its own: one that is not indented is always ours."""
         text = self.answer or self.gist
+        if "\n" in text:  # the lines of a change
+            return "\n".join(f"    {safe(line)}" for line in text.split("\n"))
         return f"    {CAME} {safe(text)}" if text else ""
 
 

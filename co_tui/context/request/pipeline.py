@@ -14,7 +14,7 @@ from co_tui.context.compact.by_code import PolicyFailed
 from co_tui.context.compact.decide import LEAST_FREED, Plan, Situation, fallback_cut
 from co_tui.context.compact.replacement import Digest, Replacement
 from co_tui.context.compact.thresholds import thresholds_of
-from co_tui.context.indexed_history import IndexedHistory
+from co_tui.context.indexed_history import IndexedHistory, is_prompt
 from co_tui.context.journal.recollection import Recollected, recollect
 from co_tui.context.journal.sources import Sources
 from co_tui.context.measure.count import Reading, Scaffold, Window, estimated_window
@@ -35,6 +35,8 @@ MOST_LEFT_SHARE = 0.7
 """Of the window: the maximum size of what replaces a cut."""
 LEAST_NOTE_TOKENS = 80
 """Minimum room for a recollection."""
+LEAST_NOTE_OF_A_STEP_TOKENS = 300
+"""The same within a turn: there, a fragment helps no one, while a user's prompt may be about a single line."""
 USER_MESSAGES_SHARE = 0.5
 """Of the size of a replacement: for user messages."""
 
@@ -250,7 +252,7 @@ class Governor:
         """Lines that left the request and are relevant to its newest step, if there is room for any."""
         room = self.prompt_limit * (1 - self.policy.truncation_headroom) - reading.most_tokens
         budget = min(self._share(self.policy.recollection_share), room)
-        if budget < LEAST_NOTE_TOKENS:
+        if budget < (LEAST_NOTE_TOKENS if is_prompt(measured.live[-1]) else LEAST_NOTE_OF_A_STEP_TOKENS):
             return Recollected()
         return recollect(sources, measured.live, budget / self.meter.ratio)
 

@@ -230,11 +230,13 @@ def _after(staged: Staged, start: int, lineage: object, pins: tuple[int, ...], p
 
 
 def with_note(message: ModelMessage, text: str) -> ModelMessage:
-    """The message with a note at its end."""
+    """A prompt with a note before it, or another message with a note at its end."""
     if not isinstance(message, ModelRequest):
         return message
     note = UserPromptPart(text, timestamp=message.timestamp or datetime(1970, 1, 1, tzinfo=UTC))
-    return replace(message, parts=[*message.parts, note], metadata={**(message.metadata or {}), RECOLLECTED: text})
+    is_prompt = all(isinstance(part, UserPromptPart) for part in message.parts)
+    parts = [note, *message.parts] if is_prompt else [*message.parts, note]
+    return replace(message, parts=parts, metadata={**(message.metadata or {}), RECOLLECTED: text})
 
 
 def _has_summary(message: ModelMessage) -> bool:
@@ -258,9 +260,12 @@ def with_summary_inside(message: ModelMessage) -> ModelMessage:
 
 def split_note(message: ModelRequest) -> tuple[ModelRequest, ModelRequest]:
     """Split a message with a note into the original message and the note."""
-    metadata = {key: value for key, value in (message.metadata or {}).items() if key != RECOLLECTED}
-    before = replace(message, parts=message.parts[:-1], metadata=metadata or None)
-    return before, replace(message, parts=message.parts[-1:], metadata=None)
+    metadata = dict(message.metadata or {})
+    text = metadata.pop(RECOLLECTED)
+    first, *others = message.parts
+    is_first = isinstance(first, UserPromptPart) and first.content == text
+    said, note = (others, first) if is_first else (message.parts[:-1], message.parts[-1])
+    return replace(message, parts=said, metadata=metadata or None), replace(message, parts=[note], metadata=None)
 
 
 def _reference(part: ToolReturnPart, text: str) -> str:

@@ -177,8 +177,11 @@ def _rows(source: LensSource, governor: Governor, following: NextRequest, fates:
         entry, fate = entries[origin], fates.of(index, message)
         if isinstance(message, ModelRequest) and RECOLLECTED in (message.metadata or {}):
             said, note = split_note(message)
-            yield LensMessage(kind_of(said), 0, fate, said, "", entry.ref, entry.turn)
-            yield LensMessage(Kind.RECOLLECTED, 0, Judgement(Fate.RECOLLECTED, _recollected(source.state)), note)
+            rows = (
+                LensMessage(kind_of(said), 0, fate, said, "", entry.ref, entry.turn),
+                LensMessage(Kind.RECOLLECTED, 0, Judgement(Fate.RECOLLECTED, _recollected(source.state)), note),
+            )
+            yield from reversed(rows) if note.parts[0] is message.parts[0] else rows
             continue
         seen = LensMessage(kind_of(message), 0, fate, message, "", entry.ref, entry.turn)
         yield seen._replace(stored=entry.message) if messages[origin] is message else seen

@@ -9,6 +9,7 @@ from pydantic_ai.messages import ModelMessage
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.journal.answers import answer_of
 from co_tui.context.journal.calls import Role, begin_call
+from co_tui.context.journal.entries import Head, Kind
 from co_tui.context.journal.journal import rewritten
 from co_tui.context.journal.outcomes import Ending
 from co_tui.context.memory import unwrap
@@ -212,7 +213,18 @@ def test_that_an_edit_was_made_is_not_said_below_its_lines() -> None:
 def test_of_a_long_edit_the_first_lines_on_both_sides_are_said_and_that_there_are_more() -> None:
     old, new = ("\n".join(f"{name}{n} = f({n})" for n in range(7)) for name in "ab")
     gist = answer_of(begin_call("edit", {"path": "a.py", "old_string": old, "new_string": new}), Ending(), "Done.").gist
-    assert gist == "-a0 = f(0) -a1 = f(1) -a2 = f(2) -… +b0 = f(0) +b1 = f(1) +b2 = f(2) +…"
+    shown = [f"{sign}{name}{n} = f({n})" for sign, name in ("-a", "+b") for n in range(5)]
+    assert gist.splitlines() == [*shown[:5], "-…", *shown[5:], "+…"]
+
+
+def test_a_short_edit_is_said_on_one_line_and_a_longer_one_line_by_line() -> None:
+    def came(old: str, new: str) -> list[str]:
+        begun = begin_call("edit", {"path": "a.py", "old_string": old, "new_string": new})
+        gist = answer_of(begun, Ending(), "Done.").gist
+        return Head((0, 0), Kind.CALL, begun.head, gist=gist).came.splitlines()
+
+    assert came("total = 1", "total = 2") == ["    → -total = 1 +total = 2"]
+    assert came("a = 1\nb = 2", "c = 3\n    d = 4") == ["    -a = 1", "    -b = 2", "    +c = 3", "    +d = 4"]
 
 
 @pytest.mark.timeout(20)

@@ -94,7 +94,7 @@ def balanced(**changes: object) -> Governed:
 
 
 def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay() -> None:
-    governed = balanced(recollection_share=0.08)
+    governed = balanced(recollection_share=0.15)
     requests = requests_of(governed, work(60, lines=8))
     notes = [note_of(request) for request in requests]
     assert sum(bool(note) for note in notes) > 10 and len(set(filter(None, notes))) > 2
@@ -127,7 +127,7 @@ def marked_work(steps: int) -> list[ModelMessage]:
 
 def test_a_marked_line_is_known_to_be_in_the_request_already() -> None:
     notes = set()
-    for request in requests_of(balanced(recollection_share=0.08), marked_work(40)):
+    for request in requests_of(balanced(recollection_share=0.15), marked_work(40)):
         shown = [line for text in replacement_texts(request) for line in marked_in(text)]
         assert len(shown) == len(set(shown))
         if note := note_of(request):
@@ -281,7 +281,7 @@ def as_text(request: Sequence[ModelMessage]) -> list[str]:
 
 
 def test_a_cleared_context_brings_nothing_back() -> None:
-    governed = balanced(recollection_share=0.08)
+    governed = balanced(recollection_share=0.15)
     requests = requests_of(governed, work(60, lines=8))
     assert any(map(note_of, requests))
     engine = governed.engine

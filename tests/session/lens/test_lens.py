@@ -349,7 +349,7 @@ async def test_what_came_back_is_a_row_of_its_own_that_says_from_where(home: Pat
         assert fact is not None and fact.sources, "lines restored"
         agrees(session, lens)
         place = next(n for n, each in enumerate(lens.messages) if each.kind is Kind.RECOLLECTED)
-        asked, note = lens.messages[place - 1], lens.messages[place]
+        note, asked = lens.messages[place], lens.messages[place + 1]
         assert (
             asked.text == "What is stock_price_2_17 in src/stock_2.py?" and asked.judgement.fate is not Fate.RECOLLECTED
         )
