@@ -26,7 +26,15 @@ _REDIRECTS: Final = frozenset(("file_redirect", "heredoc_redirect", "herestring_
 _SUBSTITUTIONS: Final = frozenset(("command_substitution", "process_substitution"))
 _ERRORS: Final = "2"
 _PIPES: Final = frozenset(("|", "|&"))
+_AND, _OR = "&&", "||"
+_MAY_NOT_RUN: Final = frozenset((
+    "if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement",
+    "function_definition",
+))  # fmt: skip
+"""Statements of whose parts only a run tells which are done."""
 _QUOTED: Final = re.compile(r"'([^']*+)'|\"((?:[^\"\\]|\\.)*+)\"|\\(.)", re.DOTALL)
+_ESCAPED: Final = re.compile(r"\\(?:([$`\\])|\n)")
+"""In a here-document whose end has no quotes."""
 _ASSIGNMENT: Final = re.compile(r"\w+=")
 _WRAPPERS: Final = frozenset(
     ("sudo", "env", "time", "nice", "nohup", "exec", "command", "stdbuf", "timeout", "xvfb-run")
@@ -52,6 +60,10 @@ class Simple(NamedTuple):
     """Of the last `cd` before it."""
     appended: tuple[str, ...] = ()
     """Of the written files, those that keep what they had."""
+    is_sure: bool = True
+    """Whether it runs unless the command stops before: not if a condition decides that."""
+    needs_last: bool = False
+    """Whether it runs only if the one before goes well."""
 
     @property
     def program(self) -> str:
@@ -67,7 +79,10 @@ def read_command(command: str) -> list[Simple]:
             folder = simple.words[1]
         inner = _inner(simple)
         if inner:
-            found += [each._replace(folder=each.folder or folder) for each in read_command(inner)]
+            found += [
+                each._replace(folder=each.folder or folder, is_sure=each.is_sure and simple.is_sure)
+                for each in read_command(inner)
+            ]
         else:
             found.append(simple._replace(folder=folder))
     return found
@@ -108,6 +123,8 @@ class _Part(NamedTuple):
     is_filter: bool = False
     redirects: "tuple[Node, ...]" = ()
     """Of the statement that it ends."""
+    is_sure: bool = True
+    needs_last: bool = False
 
 
 def _simples(command: str) -> Iterator[Simple]:
@@ -115,27 +132,35 @@ def _simples(command: str) -> Iterator[Simple]:
     source = command.encode(errors="replace")
     waiting = [_Part(tree_of(source))]
     while waiting:
-        node, is_filter, redirects = waiting.pop()
+        part = waiting.pop()
+        node = part.node
         own = [child for child in node.children if child.type in _REDIRECTS]
-        redirects = (*own, *redirects)
-        inner = list(_statements(_Part(node, is_filter, redirects))) if node.type not in _PROGRAMS else []
+        part = part._replace(redirects=(*own, *part.redirects))
+        inner = list(_statements(part)) if node.type not in _PROGRAMS else []
         if node.type in _PROGRAMS and (words := _run_words(list(_words(source, node)))):
-            outputs = [(name, how) for name, how in _outputs(source, redirects) if is_file_name(name)]
+            outputs = [(name, how) for name, how in _outputs(source, part.redirects) if is_file_name(name)]
             written = tuple(name for name, _ in outputs)
             appended = tuple(name for name, how in outputs if ">>" in how)
-            yield Simple(tuple(words), written, _document(source, redirects), is_filter, appended=appended)
-        waiting += reversed([*inner, *map(_Part, own)])  # the line that begins a here-document may go on after it
+            yield Simple(
+                tuple(words), written, _document(source, part.redirects), part.is_filter, "", appended,
+                part.is_sure, part.needs_last,
+            )  # fmt: skip
+        # The line that begins a here-document may go on after it.
+        waiting += reversed([*inner, *(_Part(each, is_sure=part.is_sure) for each in own)])
 
 
 def _statements(part: _Part) -> Iterator[_Part]:
     """The parts of a statement. What is redirected is the output of the last one."""
     children = [child for child in part.node.children if child.type not in _REDIRECTS]
     last = max((at for at, child in enumerate(children) if child.is_named), default=0)
-    is_filter = part.is_filter
+    is_filter, needs_last, is_sure = part.is_filter, part.needs_last, part.is_sure
+    is_sure = is_sure and part.node.type not in _MAY_NOT_RUN
     for at, child in enumerate(children):
         if child.is_named and child.type not in _SUBSTITUTIONS:
-            yield _Part(child, is_filter, part.redirects if at == last else ())
+            yield _Part(child, is_filter, part.redirects if at == last else (), is_sure, needs_last)
         is_filter = child.type in _PIPES
+        needs_last = child.type == _AND or (is_filter and part.needs_last)
+        is_sure = is_sure and child.type != _OR
 
 
 def _words(source: bytes, node: "Node") -> Iterator[str]:
@@ -163,12 +188,14 @@ def _outputs(source: bytes, redirects: "Sequence[Node]") -> Iterator[tuple[str, 
 
 
 def _document(source: bytes, redirects: "Sequence[Node]") -> str:
-    """The text of the first here-document; empty if that has no end."""
+    """The text of the first here-document as a program gets it, but for variables; empty if that has no end."""
     for redirect in redirects:
         parts = {child.type: child for child in redirect.children}
         if "heredoc_start" in parts and "heredoc_end" in parts:
             begins = source.find(b"\n", parts["heredoc_start"].end_byte) + 1
-            return source[begins : parts["heredoc_end"].start_byte].decode(errors="replace")
+            text = source[begins : parts["heredoc_end"].start_byte].decode(errors="replace")
+            is_quoted = any(sign in _text(source, parts["heredoc_start"]) for sign in "'\"\\")
+            return text if is_quoted else _ESCAPED.sub(r"\1", text)
     return ""
 
 

@@ -99,7 +99,7 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
         if is_prompt(message):
             texts = (each for each in _texts(message) if not (is_observed and is_observation(each)))
             text = "\n".join(texts).strip()
-            if _COMMAND.fullmatch(text):
+            if _COMMAND.fullmatch(text) and not question:
                 continue
             rules.update(dict.fromkeys(_rules_in(text)))
             if text and question and len(text) <= SHORT_CHARS:

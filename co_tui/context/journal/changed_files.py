@@ -12,7 +12,7 @@ from co_tui.context.journal.calls import Begun
 from co_tui.context.journal.command_runs import PathIndex, is_same_path
 from co_tui.context.journal.net_changes import NetChanges
 from co_tui.context.journal.originals import Originals
-from co_tui.context.journal.shell_files import Change, restored_by
+from co_tui.context.journal.shell_files import Change, changes_of, restored_by
 from co_tui.shell.programs import Simple
 
 MOST_SHOWN: Final = 64
@@ -27,6 +27,8 @@ class ChangedFile(NamedTuple):
     is_removed: bool = False
     is_restored: bool = False
     is_new: bool = False
+    is_unclear: bool = False
+    """Whether it is not known if it was changed."""
 
 
 class ChangedFiles:
@@ -52,29 +54,47 @@ class ChangedFiles:
         """What was set aside by `git stash`."""
 
     def as_restored(self, changes: Iterable[Change], line: Sequence[Simple], printed: str) -> tuple[Change, ...]:
-        """The changes of a call; a file that becomes the copy that was made of it before its edits is restored, and so
-        are those that `git` brings back."""
-        copies = dict(self._copies)
-        found: list[Change] = []
-        for change in changes:
-            path, source = self._known(change.path), normpath(change.source) if change.source else ""
-            if source and copies.get(source) == path:
-                change = change._replace(is_restored=True, is_whole=False)
-            elif source and source not in self._changed:
-                copies[path] = source
-            found += self._with_files_below(change)
-        named = {change.path for change in found}
+        """The changes of a call, made by its programs in turn; a file that becomes the copy that was made of it before
+        its edits is restored, and so are those that `git` brings back."""
+        found: dict[str, list[Change]] = {}
+        copies, own = dict(self._copies), set[Change]()
         runs_git = any(simple.program == "git" for simple in line)
         known = [path for path, of in self._changed.items() if runs_git and not of.is_new and not of.is_restored]
-        found += [Change(path, is_restored=True) for path in restored_by(line, known, printed) if path not in named]
-        if any(simple.program == "git" and "commit" in simple.words[1:3] for simple in line):
-            self._committed.update(known)
+        for simple in line:
+            for change in changes_of(simple):
+                own.add(change)
+                self._take(change, found, copies)
+            if simple.program == "git":
+                there = dict.fromkeys((*known, *(path for path, of in found.items() if not _is_made(of))))
+                found |= {path: [Change(path, is_restored=True)] for path in restored_by([simple], there, printed)}
+                if "commit" in simple.words[1:3]:
+                    self._committed.update(there)
+        for change in changes:
+            if change not in own:
+                self._take(change, found, copies)
         return tuple(
             change._replace(is_restored=False, is_whole=True)
             if change.is_restored and self._known(change.path) in self._committed
             else change
-            for change in found
+            for of_file in found.values()
+            for change in of_file
         )
+
+    def _take(self, change: Change, found: dict[str, list[Change]], copies: dict[str, str]) -> None:
+        """Note a change after those that the call made before; what a copy overwrites is not taken apart."""
+        path, source = self._known(change.path), normpath(change.source) if change.source else ""
+        if source and copies.get(source) == path and all(each.source for each in found.get(source, ())):
+            found[path] = [change._replace(is_restored=True, is_whole=False)]
+        elif change.is_restored:
+            found[path] = [change]
+        elif source and path in found:
+            found[path] = [Change(change.path, is_unclear=True)]
+        else:
+            if source and source not in self._changed and source not in found:
+                copies[path] = source
+            for each in self._with_files_below(change):
+                of_file = found.setdefault(self._known(each.path), [])
+                of_file += [each] if each not in of_file else []
 
     def _with_files_below(self, change: Change) -> list[Change]:
         """A change; of a folder or a pattern that is removed, of the changed files that it removes."""
@@ -107,20 +127,21 @@ class ChangedFiles:
             if (path := self._known(name)) in self._changed:
                 self.net.replace(path, at, lines)
 
-    def saw(self, read: Sequence[str], text: str, *, is_whole: bool) -> None:
+    def saw(self, read: Sequence[str], text: str, folder: str, *, is_whole: bool) -> None:
         """A file was read as a whole, or lines of it; of several, no one knows which said what."""
         if len(read) == 1:
             path = self._known(RANGE_OF_LINES.sub("", read[0]))
             self.net.saw(path, text, is_whole=is_whole)
             if is_whole and path not in self._changed:
-                self._originals.saw(path, text)
+                self._originals.saw(path, text, folder)
 
     def change(self, change: Change, begun: Begun, at: int, calls: int, *, is_only: bool) -> None:
         """A call in message `at`, until which so many had ended, changed a file, perhaps as the only one."""
-        path, edit = self._known(change.path), begun.edit_of(change.path, is_only=is_only)
-        if change.is_whole and (change.path in begun.documents or not edit):
+        path = self._known(change.path)
+        edit = () if change.is_unclear else begun.edit_of(change.path, is_only=is_only)
+        if change.is_whole and (change.path in begun.documents or change.source or not edit):
             source = self._known(change.source) if change.source else ""
-            edit = self._originals.changes(path, begun.documents.get(change.path, ""), source)
+            edit = self._originals.changes(path, begun.documents.get(change.path, ""), source, begun.folder)
         else:
             self._originals.edited(path)
         self._copies.pop(path, None)
@@ -134,12 +155,15 @@ class ChangedFiles:
             self.net.add(path, at, edit, is_sure=not begun.may_miss)
         before = self._changed.pop(path, None)
         is_new = before.is_new if before else change.is_whole and self._seen.find(path) < 0
-        times = before.times + 1 if before else 1
+        times = before.times + (not change.is_unclear) if before else 1
+        is_unclear = change.is_unclear and (before is None or before.is_unclear)
+        if change.source:
+            self.was_there(change.source)
         if is_new:
             self._made.note(path)
         else:
             self._named.setdefault(_last_names(path), {})[path] = None
-        self._changed[path] = ChangedFile(times, change.is_removed, change.is_restored, is_new)
+        self._changed[path] = ChangedFile(times, change.is_removed, change.is_restored, is_new, is_unclear)
         if not is_new or (edit and before and not change.is_whole):
             self.changed_at = calls
 
@@ -177,6 +201,11 @@ class ChangedFiles:
     def is_new(self, targets: Sequence[str]) -> bool:
         """Whether the first of these is a file that was made on the way."""
         return bool(targets) and self._made.find(targets[0]) >= 0
+
+
+def _is_made(changes: Iterable[Change]) -> bool:
+    """Whether a call made a file, as far as is known."""
+    return all(change.is_whole for change in changes)
 
 
 def _last_names(path: str) -> str:

@@ -138,11 +138,12 @@ class Candidate:
         self.head_cost = LINE_COST if is_said else estimate_text(f"{self.head.line}{self.head.came}") + LINE_COST
         self.head_names = () if is_said else tuple(names_in(f"{self.head.text} {self.head.came}"))
         file: int | None = None
+        following = [*(line.text for line in self.lines[1:]), ""]
         for place, line in enumerate(self.lines):
             if file is not None and is_below_file(line.text):
                 self.file_of[place] = file
             else:
-                file = place if names_file(line.text) else None
+                file = place if names_file(line.text, following[place]) else None
         self.files = frozenset(self.file_of.values())
 
     def weight_of(self, place: int) -> float:
@@ -169,8 +170,15 @@ class Candidate:
         named = self.files & {one, other}
         return not named or self.file_of.get(one, one) == self.file_of.get(other, other)
 
-    def is_alone(self, place: int, *, without: int) -> bool:
-        """Whether a chosen line would be a passage of one line that says too little."""
+    def without(self, place: int) -> set[int]:
+        """The chosen lines that go with one: those that would be a passage of one line that says too little, those of
+        a file without its name, and the name of a file without its lines."""
+        gone = {place, *(other for other, file in self.file_of.items() if file == place)}
+        gone |= {each for each in self.neighbours(place) if each not in self.files and self._is_alone(each, place)}
+        left = {self.file_of[each] for each in self.chosen.keys() - gone if each in self.file_of}
+        return self.chosen.keys() & (gone | (self.files - left))
+
+    def _is_alone(self, place: int, without: int) -> bool:
         others = (other for other in self.neighbours(place) if other != without)
         return not self.tells_alone(place) and not any(other in self.chosen for other in others)
 
@@ -321,12 +329,7 @@ class Chooser:
                 tokens -= candidate.head_cost
             if place not in candidate.chosen:
                 continue
-            left_alone = [
-                other
-                for other in candidate.neighbours(place)
-                if other in candidate.chosen and candidate.is_alone(other, without=place)
-            ]
-            for each in (place, *left_alone):
+            for each in candidate.without(place):
                 del candidate.chosen[each]
                 candidate.errors -= candidate.weighed[each].is_error
                 tokens -= candidate.weighed[each].cost

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from co_tui.shell.programs import PYTHON, Simple, arguments
 
-_SETUP: Final = frozenset((
+SETUP: Final = frozenset((
     "cd", "pushd", "popd", "export", "source", ".", "set", "echo", "printf", "true", ":", "sleep", "mkdir", "wait",
     "unset", "alias", "pwd", "conda",
 ))  # fmt: skip
@@ -96,20 +96,18 @@ def program_of(simple: Simple) -> str:
 def main_of(line: Sequence[Simple]) -> Simple | None:
     """What a command line is about: its first program that is neither a step before it nor a filter."""
     runs = [simple for simple in line if not simple.is_filter]
-    return next(
-        (simple for simple in runs if simple.program not in _SETUP or simple.written), runs[0] if runs else None
-    )
+    return next((simple for simple in runs if simple.program not in SETUP or simple.written), runs[0] if runs else None)
 
 
 def last_run(line: Sequence[Simple]) -> Simple | None:
     """The last program that is not a filter: usually the one that a failure is of."""
     runs = [simple for simple in line if not simple.is_filter]
-    return next((each for each in reversed(runs) if each.program not in _SETUP), runs[-1] if runs else None)
+    return next((each for each in reversed(runs) if each.program not in SETUP), runs[-1] if runs else None)
 
 
 def runs_of(line: Sequence[Simple]) -> list[Run]:
     """What a command line runs on what, without filters and steps such as `cd`."""
-    return [run_of(simple) for simple in line if not simple.is_filter and simple.program not in _SETUP]
+    return [run_of(simple) for simple in line if not simple.is_filter and simple.program not in SETUP]
 
 
 def run_of(simple: Simple) -> Run:

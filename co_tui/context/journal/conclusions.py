@@ -26,12 +26,13 @@ _VAGUE: Final = late_pattern(
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
 _NUMBERS: Final = late_pattern(r"\d+")
 _WORKS: Final = late_pattern(r"\b(?:pass(?:es|ed|ing)?|works?|working|succeed(?:s|ed)?)\b", re.IGNORECASE)
+_ENDED: Final = r"(?=\s*(?:[.!?,;:…—–-]|$)| (?:because|since|either|at all|yet|again|though|anymore)\b)"
 _SO: Final = (
-    r"(?:it\b(?! (?:is|was)\b)|(?:quite )?right\b|true\b|correct\b"
+    rf"(?:it\b(?! (?:is|was)\b)|(?:(?:quite )?right|true|correct)\b{_ENDED}"
     r"|the (?:(?:root|real|actual|main) )?(?:cause|issue|problem|case|reason)\b(?! (?:i|we|you|that|which)\b))"
 )
 _NOT_SO: Final = (
-    rf"(?:no[,.!]? )?(?:that|this|it)(?:(?:['’]s| is| was) (?:not {_SO}|(?:wrong|incorrect)\b(?! of))"
+    rf"(?:no[,.!]? )?(?:that|this|it)(?:(?:['’]s| is| was) (?:not {_SO}|(?:wrong|incorrect)\b{_ENDED})"
     rf"| (?:is|was)n['’]t {_SO})|(?:不对|不是这样|違う)(?=\W|$)"
 )
 _REJECTS: Final = late_pattern(

@@ -28,8 +28,16 @@ LEAST_OF_PART: Final = 2
 GAP: Final = "…"
 HEADING_TOKENS: Final = 6
 _FILE: Final = re.compile(r"\+\+\+ (?:b/)?([^\t]+)|\*\*\* (?:Add|Update) File: (.+)")
-NUMBER: Final = re.compile(r"^\s*(\d{1,7})(?:[:\t→-]|\Z)")
+_NUMBER: Final = re.compile(r"^\s*(\d{1,7})(?:[:\t→-]|\Z)")
 """Before a line of a file that is shown with numbers."""
+_NUMBERED_SHARE: Final = 0.8
+"""Of the lines of such a file, how many follow one with the number before."""
+LEFT_OUT: Final = re.compile(
+    r"\.\.\.|…|elided|truncat|omitted|clipped|too (?:long|large)|more lines"
+    r"|(?:hidden|skipped|not shown|left out|snip)\b",
+    re.IGNORECASE,
+)
+"""Of what was read: something may be missing here. Taking code for that costs no more than a change next to it."""
 _NO_FILE: Final = "/dev/null"
 _BETWEEN: Final = re.compile(r"diff --git |index [0-9a-f]+\.\.|--- (?:a/|/dev/null)|\*\*\* |\\ No newline")
 _HUNK: Final = re.compile(r"@@(?: -\d\S* \+\d\S* @@)? ?")
@@ -104,7 +112,8 @@ class NetChanges:
         edits = self._edits.get(path, [])
         if not edits or (edits[-1].is_sure and not edits[0].may_be_gone):
             return
-        seen = {_clipped(f" {NUMBER.sub('', line)}").strip() for line in text.splitlines()}
+        seen = {_clipped(f" {line}").strip() for line in without_numbers(text.splitlines())}
+        is_whole = is_whole and LEFT_OUT.search(text) is None
         if not edits[-1].is_sure and edits[-1].is_refuted_by(seen, fewest=1 if is_whole else LEAST_OF_PART):
             edits[-1] = edits[-1]._replace(lines=())
         if is_whole and edits[0].may_be_gone:
@@ -135,6 +144,18 @@ class Shown(NamedTuple):
     """False if there was no room for the lines that were removed."""
     may_be_gone: bool = False
     """Whether the file was changed later in a way that is not known."""
+
+
+def are_numbered(lines: Sequence[str]) -> bool:
+    """Whether lines of a file are shown with their numbers."""
+    numbers = [int(found[1]) if (found := _NUMBER.match(line)) else -1 for line in lines]
+    following = sum(other == one + 1 > 0 for one, other in pairwise(numbers))
+    return following > 0 and following >= _NUMBERED_SHARE * (len(lines) - 1)
+
+
+def without_numbers(lines: list[str]) -> list[str]:
+    """The lines of a file without their numbers, if it is shown with them."""
+    return [_NUMBER.sub("", line) for line in lines] if are_numbered(lines) else lines
 
 
 def patch_changes(text: str) -> dict[str, list[str]]:

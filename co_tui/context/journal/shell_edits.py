@@ -31,6 +31,10 @@ _PUT: Final = late_pattern(
     rf"\((?:[^\n'\"]{{0,40}}(?:' +')?[^\n'\"]{{0,20}}[,+])?\s*{_TEXT}\s*\)"
 )
 """A line that is put among others."""
+_PRINTED: Final = late_pattern(r"print\(\s*f?(?:\"([^\"\n{]{4,})|'([^'\n{]{4,}))")
+_MISSED: Final = late_pattern(
+    r"not found|no match|not there|not present|could ?n[o']t|did ?n[o']t|unable|failed|missing|no change|nothing", re.I
+)
 _PATTERN: Final = re.compile(r"\\[(.sdw]|\.\*|\(\?")
 """What a regular expression has and no text that is replaced word for word."""
 _IN_PATTERN: Final = re.compile(r"\\[a-zA-Z0-9]|(?<!\\)[$*+?{}()|\[^]")
@@ -70,6 +74,8 @@ class Script(NamedTuple):
     """That it writes."""
     edits: tuple[str, ...] = ()
     """The lines that its replacements remove and add."""
+    misses: tuple[str, ...] = ()
+    """What it prints if it does not find what it is to replace."""
 
 
 def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, Script]:
@@ -79,7 +85,12 @@ def scripts_in(written: Iterable[tuple[str, str]]) -> dict[str, Script]:
 
 def _script(code: str) -> Script:
     files = tuple(islice(filter(is_file_name, dict.fromkeys(written_by(code))), MOST_WRITTEN))
-    return Script(files, tuple(replacements_in(code)) if files else ())
+    return Script(files, tuple(replacements_in(code)), misses_in(code)) if files else Script()
+
+
+def misses_in(code: str) -> tuple[str, ...]:
+    """What Python code prints if it does not find what it is to replace, up to the first value in it."""
+    return tuple(found[1] or found[2] for found in _PRINTED.finditer(code[:_READ_CHARS]) if _MISSED.search(found[0]))
 
 
 def replacements_in(code: str) -> list[str]:
@@ -135,12 +146,16 @@ def edits_of(line: Iterable[Simple]) -> dict[str, list[str]]:
     """The lines that the programs of a command remove and add, by file; of Python code under no name."""
     found: dict[str, list[list[str]]] = {}
     for simple in line:
+        if not simple.is_sure:
+            continue
         if PYTHON.fullmatch(simple.program):
-            found.setdefault("", []).append(replacements_in(inline_code(simple)))
+            code = inline_code(simple)
+            if written := {path for path in written_by(code) if is_file_name(path)}:
+                found.setdefault(written.pop() if len(written) == 1 else "", []).append(replacements_in(code))
         elif not simple.written and _applies(simple):
             found |= {path: [lines] for path, lines in patch_changes(patch_of(simple)).items()}
         for path in simple.appended if simple.document else ():
-            found.setdefault(path, []).append(edited_lines("", simple.document))
+            found.setdefault(path, []).append(edited_lines("", simple.document)[:MOST_LINES])
         for path, lines in _sed_edits(simple).items():
             found.setdefault(path, []).append(lines)
     return {path: groups[0] if len(groups) == 1 else [*chain(*net(groups))] for path, groups in found.items()}
@@ -151,7 +166,7 @@ def documents_of(line: Iterable[Simple]) -> dict[str, str]:
     return {
         path: simple.document
         for simple in line
-        if simple.program == "cat" and simple.document
+        if simple.program == "cat" and simple.document and simple.is_sure
         for path in simple.written
         if path not in simple.appended
     }

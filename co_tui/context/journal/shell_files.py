@@ -42,6 +42,8 @@ class Change(NamedTuple):
     """Whether all of it is written, as when it is made."""
     source: str = ""
     """The file that it becomes a copy of."""
+    is_unclear: bool = False
+    """Whether it is not known what was changed, or if anything was."""
 
 
 def changes_of(simple: Simple) -> list[Change]:
@@ -52,7 +54,8 @@ def changes_of(simple: Simple) -> list[Change]:
         found += _CHANGES[program](simple)
     elif PYTHON.fullmatch(program):
         found += map(Change, _opened(simple))
-    return list(dict.fromkeys(change for change in found if is_file_name(change.path)))
+    named = dict.fromkeys(change for change in found if is_file_name(change.path))
+    return list(named) if simple.is_sure else [Change(change.path, is_unclear=True) for change in named]
 
 
 def base_name(path: str) -> str:
@@ -95,9 +98,7 @@ def edited_in_place(simple: Simple) -> InPlace:
     options = [word for word in simple.words[1:] if word.startswith("-")]
     if not any(_SED_INPLACE.fullmatch(word) for word in options):
         return InPlace()
-    rest = arguments(simple, "-e", "-f", "--expression")
-    if len(simple.words) > 2 and simple.words[2] == "":  # macOS: an empty suffix after -i
-        rest = rest[1:]
+    rest = [word for word in arguments(simple, "-e", "-f", "--expression") if word]  # macOS: an empty suffix after -i
     is_extended = any(re.fullmatch(r"-\w*[Er]\w*|--regexp-extended", word) for word in options)
     given = zip(simple.words[1:], simple.words[2:], strict=False)
     scripts = [value for option, value in given if option in ("-e", "--expression")]

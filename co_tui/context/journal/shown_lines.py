@@ -37,7 +37,6 @@ _PLAIN_NAME: Final = late_pattern(r"[^\s(){}\[\]<>;=,\"'`]{1,160}")
 _GOES_TO: Final = late_pattern(r"^cd \S+ && ")
 _WORD: Final = late_pattern(r"\w+")
 OF_A_MAP: Final = frozenset("│⋮├└")
-_FILE: Final = late_pattern(r"(?=\S*[a-zA-Z])(?=\S*[/.])(?:[\w.~@-]*/)*[\w.@-]+:?")
 _NUMBERED: Final = late_pattern(r"\d+[:-]")
 _IDEOGRAM: Final = late_pattern(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _MARK: Final = late_pattern(rf"^\s*(?:(?:- |assistant: |user: |{NOT_A_HEADING})\s*)*")
@@ -100,8 +99,8 @@ def shown_lines(
         if is_empty(cleaned) or is_in_head(cleaned, in_head):
             continue
         is_open = is_single_word(cleaned) or (is_left_out is not None and is_left_out(cleaned))
-        if is_open and names_file(cleaned) and number + 1 < len(lines):
-            is_open = not is_below_file(lines[number + 1])
+        if is_open and number + 1 < len(lines):
+            is_open = not names_file(cleaned, lines[number + 1])
         if not is_open:
             shown.append(ShownLine(LinePosition(message, part, number), cleaned, before))
         before = number
@@ -133,9 +132,9 @@ def is_single_word(line: str) -> bool:
     return len(_WORD.findall(line)) < 2 or len(line.split()) == 1
 
 
-def names_file(line: str) -> bool:
+def names_file(line: str, following: str) -> bool:
     """Whether a line may be the name of the file that the lines after it are from."""
-    return _FILE.fullmatch(line) is not None
+    return is_below_file(following) and not is_below_file(line) and line[:1].strip() != "" and " " not in line
 
 
 def is_below_file(line: str) -> bool:

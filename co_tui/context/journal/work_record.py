@@ -428,7 +428,7 @@ class WorkRecord:
         self._note_edits(call.call_at[0], changed)
         read = () if ending.outcome else begun.read
         if begun.reads:
-            self._state.files.saw(read, text, is_whole=begun.shows_whole)
+            self._state.files.saw(read, text, begun.folder, is_whole=begun.shows_whole)
         answer = answer_of(begun, ending, text)
         return call._replace(outcome=ending.outcome, error=ending.error, answer=answer, changed=changed, read=read)
 
@@ -451,7 +451,8 @@ class WorkRecord:
         done = () if ending.outcome == PRINTED_AN_ERROR else done_by(begun, ending.outcome, text)
         for name in map(script_run_by, done):
             if name in self._scripts and f'{name}", line ' not in text:  # as a traceback names it
-                yield self._scripts[name]
+                script = self._scripts[name]
+                yield script._replace(edits=()) if any(each in text for each in script.misses) else script
 
     def _replace(self, pending: _Pending, change: Any) -> None:
         step = self.steps[pending.step]

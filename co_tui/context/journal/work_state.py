@@ -7,7 +7,7 @@ from posixpath import normpath
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.calls import EDIT, Begun
-from co_tui.context.journal.changed_files import RANGE_OF_LINES, ChangedFiles
+from co_tui.context.journal.changed_files import RANGE_OF_LINES, ChangedFile, ChangedFiles
 from co_tui.context.journal.command_runs import (
     INLINE,
     INSTALLERS,
@@ -110,6 +110,15 @@ class _Failing(NamedTuple):
         return pattern.match(self.ending.error) is not None
 
 
+class _Good(NamedTuple):
+    """A check that went well."""
+
+    run: Run
+    head: str
+    at: int
+    """How many calls had ended before."""
+
+
 class WorkState:
     """The state of the work, updated by each call that ended."""
 
@@ -119,8 +128,8 @@ class WorkState:
         self._done: dict[str, list[int]] = {}
         """Calls that did something → the numbers of their messages."""
         self._read: dict[str, None] = {}
-        self._last_good = ""
-        self._good_at = 0
+        self._good: _Good | None = None
+        """The last check that went well and has not failed since."""
         self._went_to: set[str] = set()
         self._home = ""
         """The first folder that commands went to twice."""
@@ -191,11 +200,9 @@ class WorkState:
 
     def _fail(self, begun: Begun, ending: Ending) -> None:
         run, head = begun.run, begun.head
-        self._failing = [
-            each
-            for each in self._failing
-            if not _is_same(each.head, head) and not (run.covers(each.run) and each.run.covers(run))
-        ][-_KEPT_FAILING + 1 :]
+        self._failing = [each for each in self._failing if not _is_again(each, head, run)][-_KEPT_FAILING + 1 :]
+        if self._good is not None and _is_again(self._good, head, run):
+            self._good = None
         self._failing.append(_Failing(run, head, ending, begun.reads, self.calls))
 
     def _go_well(self, begun: Begun, changes: Sequence[Change], at: int) -> None:
@@ -206,7 +213,7 @@ class WorkState:
             if not _is_same(each.head, begun.head) and not any(run.covers(each.run) for run in runs)
         ]
         if _is_check(begun, changes):
-            self._last_good, self._good_at = begun.head, self.calls
+            self._good = _Good(begun.run, begun.head, self.calls)
         if begun.acts:
             places = self._done.pop(begun.head, [])
             self._done[begun.head] = places
@@ -235,9 +242,7 @@ class WorkState:
             GIVEN_UP: [
                 self._failing_lines(each, shown(each.head)) for each in self._worst(is_over=True)[:MOST_GIVEN_UP]
             ],
-            LAST_GOOD: [[f"{LAST_GOOD}{shown(self._last_good)}{self._since(self._good_at)}"]]
-            if self._last_good
-            else [],
+            LAST_GOOD: [[f"{LAST_GOOD}{shown(good.head)}{self._since(good.at)}"]] if (good := self._good) else [],
             FILES_READ: [[path] for path in self._read_files()],
             LEFT_OUT: [[left_out.line]] if left_out.line else [],
         }
@@ -247,7 +252,7 @@ class WorkState:
         return "\n".join((*stated, *changed))
 
     def _files(self, *, is_new: bool) -> list[list[str]]:
-        return [[_counted(path, *of[:3])] for path, of in self.files.listed(is_new=is_new)]
+        return [[_counted(path, of.times, _how(of))] for path, of in self.files.listed(is_new=is_new)]
 
     def _done_in(self, gone: Collection[int]) -> list[tuple[str, int]]:
         """What was done in messages that are gone and how often, newest first."""
@@ -337,14 +342,24 @@ def _installs(command: str, missing: str) -> bool:
     return not TO_INSTALL.isdisjoint(words) and not {name, f"py{name}", f"python_{name}"}.isdisjoint(words)
 
 
+def _is_again(earlier: _Failing | _Good, head: str, run: Run) -> bool:
+    """Whether a call is an earlier one made again."""
+    return _is_same(earlier.head, head) or (run.covers(earlier.run) and earlier.run.covers(run))
+
+
 def _is_same(one: str, other: str) -> bool:
     """Whether two heads are of the same call; those that are cut may differ in the rest."""
     return one == other and "…" not in one
 
 
-def _counted(name: str, count: int, is_removed: bool = False, is_restored: bool = False) -> str:
-    how = ["removed"] if is_removed else ["as before"] if is_restored else []
-    notes = [*([f"×{count}"] if count > 1 else ()), *how]
+def _how(file: ChangedFile) -> str:
+    """What came of a changed file, if it is not just changed."""
+    ways = (("removed", file.is_removed), ("as before", file.is_restored), ("perhaps", file.is_unclear))
+    return next((way for way, is_so in ways if is_so), "")
+
+
+def _counted(name: str, count: int, how: str = "") -> str:
+    notes = [*([f"×{count}"] if count > 1 else ()), *([how] if how else ())]
     shown = one_line(name, _PATH_CHARS)
     return f"{shown} ({', '.join(notes)})" if notes else shown
 

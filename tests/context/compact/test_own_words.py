@@ -171,6 +171,8 @@ def test_the_first_message_has_more_room_if_there_is_room() -> None:
 def test_a_command_to_the_program_is_not_quoted() -> None:
     words = user_messages_in(said("/mode", "ok", "/", "ok", "/review the shop", "ok", "go on"))
     assert words.said == ("/review the shop", "go on")
+    words = user_messages_in(said("go", "In which folder should the logs go?", "/data"))
+    assert words.said == ("go", 'answered "In which folder should the logs go?": /data')
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Which heads and lines of a journal are chosen when there is not room for all."""
 
+import pytest
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.journal.calls import Role
@@ -164,6 +165,29 @@ def test_lines_of_a_map_keep_the_name_of_their_file() -> None:
     bare = [line.strip() for line in lines]
     shown = [n for n in range(30) if f"│class Part{n}:" in bare]
     assert 0 < len(shown) < 30 and all(bare[bare.index(f"│class Part{n}:") - 1] == f"src/part_{n}.py:" for n in shown)
+
+
+@pytest.mark.parametrize("odd", ["Makefile", "src/routes/+page.svelte", "app/[id]/page.tsx"])
+def test_lines_that_a_search_found_keep_the_name_of_their_file_however_it_is_called(odd: str) -> None:
+    found = (
+        f"{name}\n" + "\n".join(f"{row}{n}:    price_{n}{row} = load_{n}{row}(item_{row})" for row in range(1, 4))
+        for n, name in enumerate(("src/api.ts", odd, "src/z.ts"))
+    )
+    talk = [prompt("find price"), *ran("rg --heading price_", "\n\n".join(found)), prompt("thanks")]
+    lines = [line.strip() for line in rewritten(task_for(talk, 400), 400, "").text.splitlines()]
+    assert lines[lines.index(odd) + 1].startswith("1") and "price_1" in lines[lines.index(odd) + 1]
+
+
+def test_a_name_of_a_file_goes_with_the_last_of_its_lines_and_not_before() -> None:
+    texts = ["src/one.py", "3:first_name here", "src/two.py", "12:second_name of this", "20:nothing", "30:third_name"]
+    lines = [ShownLine(LinePosition(1, 0, at), text, at - 1) for at, text in enumerate(texts)]
+    for tokens in range(1, 60):
+        shown = Candidate(Head((0, 0), Kind.CALL, "$ rg --heading name"), lines)
+        chooser = Chooser({"first_name": 9.0, "third_name": 5.0, "second_name": 1.0}, 200.0)
+        chooser.choose([shown])
+        chooser.give_back(tokens)
+        files = {shown.file_of.get(place, place) for place in shown.chosen}
+        assert files == shown.files & shown.chosen.keys() == {shown.file_of[n] for n in shown.chosen.keys() - files}
 
 
 def test_the_name_of_a_file_costs_as_much_as_a_line() -> None:

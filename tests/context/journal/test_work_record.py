@@ -699,6 +699,8 @@ def test_what_is_taken_back_is_no_conclusion(text: str) -> None:
         "That's not the issue I meant to fix first, but keep it.", "違うファイルも確認してください。",
         "wait, also fix logout please", "Hold on, let me run it first.", "Wait - great work!", "Wait, I should look.",
         "No problem, go on.", "No, not yet.", "That is not a problem. Go on.", "no that's fine",
+        "This is wrong in the README, too; update it.", "It is wrong to log passwords, so remove that next.",
+        "It's not right now that I need it, but add a lock.", "This isn't true of the other module: fix it there.",
     ],
 )  # fmt: skip
 def test_what_is_only_added_takes_nothing_back(text: str) -> None:
