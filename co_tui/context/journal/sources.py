@@ -8,7 +8,7 @@ from typing import Final
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.journal.answers import only_confirms
+from co_tui.context.journal.answers import Answer, only_confirms
 from co_tui.context.journal.calls import PLAN, Role
 from co_tui.context.journal.choose_lines import Candidate
 from co_tui.context.journal.conclusions import STRONG, announces, strength_of
@@ -45,6 +45,8 @@ FINDING: Final = -1
 """In the place of a part of a message: what the message concluded."""
 PROMPT_CHARS: Final = 50
 """How much of a prompt marks its place; the user's words are quoted elsewhere."""
+TRIED_CHARS: Final = 100
+"""Of an edit that was undone."""
 
 
 @dataclass(slots=True)
@@ -135,7 +137,7 @@ class Sources:
 
     def _head(self, at: int, call: Call) -> Head:
         text = without_folder(call.head, self.left_out)
-        came = () if call.is_undone else call.answer
+        came = Answer(gist=_tried(call.answer.gist)) if call.is_undone else call.answer
         return Head(_place(at, call), Kind.CALL, text, call.verb, call.outcome, call.time, *came)
 
 
@@ -264,3 +266,8 @@ def merged(one: Sequence[Candidate], other: Sequence[Candidate]) -> list[Candida
         if more:
             found[each.head.at] = replace(known, lines=sorted((*known.lines, *more)))
     return [found[place] for place in sorted(found)]
+
+
+def _tried(changed: str) -> str:
+    """What an edit that was undone had changed, on a short line."""
+    return one_line(f"tried: {changed}", TRIED_CHARS) if changed else ""

@@ -217,6 +217,12 @@ def test_of_a_long_edit_the_first_lines_on_both_sides_are_said_and_that_there_ar
     assert gist.splitlines() == [*shown[:5], "-…", *shown[5:], "+…"]
 
 
+def test_an_edit_that_was_undone_says_what_was_tried() -> None:
+    reply = "shop.py\n<<<<<<< SEARCH\na = 1\n=======\na = 2\nb = 3\n>>>>>>> REPLACE"
+    shown = told(answer(reply), prompt("/undo"), prompt("try again"), *ran("ls", NOISE), budget=60)
+    assert shown[:2] == ["- edit(path: shop.py) → undone by the user", "    → tried: -a = 1 +a = 2 +b = 3"]
+
+
 def test_a_short_edit_is_said_on_one_line_and_a_longer_one_line_by_line() -> None:
     def came(old: str, new: str) -> list[str]:
         begun = begin_call("edit", {"path": "a.py", "old_string": old, "new_string": new})
