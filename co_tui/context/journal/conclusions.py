@@ -23,6 +23,11 @@ STRONG: Final = 2
 _VAGUE: Final = late_pattern(
     r"(?:good|great|perfect|excellent|actually|now|ok(?:ay)?|yes|hmm|that|this|it|these|those|je|ich)\b", re.IGNORECASE
 )
+_SAYS_NOTHING: Final = late_pattern(
+    r"(?:\b(?:is|are|looks?|seems?)(?: (?:now|very|quite|really))? (?:clear|interesting|promising|strange|odd|weird)"
+    r"|\bmakes? sense)[.!]*$",
+    re.IGNORECASE,
+)
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
 _NUMBERS: Final = late_pattern(r"\d+")
 _WORKS: Final = late_pattern(r"\b(?:pass(?:es|ed|ing)?|works?|working|succeed(?:s|ed)?)\b", re.IGNORECASE)
@@ -242,8 +247,12 @@ def strength_of(conclusion: str) -> int:
 
 def says_little(conclusion: str) -> bool:
     """Whether a conclusion is a few words about nothing that has a name, or ends before it says something."""
-    is_vague = conclusion.count(" ") < FEW_WORDS and _VAGUE.match(conclusion) and not _NAMES.search(conclusion)
-    return (bool(is_vague) and strength_of(conclusion) < STRONG) or conclusion.endswith((":", "："))
+    if conclusion.endswith((":", "：")):
+        return True
+    if conclusion.count(" ") >= FEW_WORDS:
+        return False
+    is_vague = _VAGUE.match(conclusion) and not _NAMES.search(conclusion) and strength_of(conclusion) < STRONG
+    return bool(is_vague or _SAYS_NOTHING.search(conclusion))
 
 
 def only_says_it_works(conclusion: str) -> bool:

@@ -134,7 +134,7 @@ def test_what_failed_is_reported_until_it_runs_well() -> None:
     state = record(*failed, *edited).state_text(500, ALL)
     assert state.splitlines()[:3] == [
         "Files changed: src/a.py",
-        "Still failing: $ python repro.py → failed (exit 1) (not run since the last change)",
+        "Still failing: $ python repro.py → failed (exit 1) (before the last change)",
         "    TypeError: bad",
     ]
     assert record(*failed).state_text(500, ALL).startswith("Still failing: $ python repro.py → failed (exit 1)\n")
@@ -341,8 +341,8 @@ def test_an_edit_of_a_new_file_is_a_change_after_which_commands_may_end_otherwis
     new = call("write", file_path="a.py", content="x = 1"), result("File created successfully")
     tests = call("bash", command="pytest"), result("3 passed")
     edit = call("edit", path="a.py", old_string="x = 1", new_string="x = 2"), result("Edited.")
-    assert "not run since" in record(*new, *tests, *edit).state_text(500, ALL)
-    assert "not run since" not in record(*tests, *new).state_text(500, ALL)
+    assert "before the last change" in record(*new, *tests, *edit).state_text(500, ALL)
+    assert "before the last change" not in record(*tests, *new).state_text(500, ALL)
 
 
 @pytest.mark.timeout(60)
@@ -551,6 +551,13 @@ def test_a_search_that_found_nothing_is_no_failure_through_xargs() -> None:
     assert "failing" not in work.state_text(400, ALL)
 
 
+@pytest.mark.parametrize("text", ["The line in `manager.py` looks interesting!", "No, that doesn't make sense."])
+def test_what_only_says_how_something_looks_is_stated_only_if_there_is_nothing_else(text: str) -> None:
+    found = call("ls", "The cause is clear now: `close` is called twice.")
+    assert text not in record(found, result("a.py"), call("ls", text), result("a.py")).state_text(500, ALL)
+    assert f"Concluded: {text}" in record(call("ls", text), result("a.py")).state_text(500, ALL)
+
+
 def test_findings_stay_before_chatter() -> None:
     finding = "The bug is that `name` is the full path of the file."
     talk = [ModelResponse(parts=[TextPart(finding)])]
@@ -756,7 +763,7 @@ def test_the_last_command_that_went_well_did_more_than_install_or_write() -> Non
     )
     work = record(*tested, *(each for line in after for each in (call("bash", command=line), result("2: two"))))
     (good,) = [line for line in work.state_text(400, ALL).splitlines() if "went well" in line]
-    assert good == "Last command that went well: $ pytest tests (not run since the last change)"
+    assert good == "Last command that went well: $ pytest tests (before the last change)"
 
 
 def test_code_in_a_sentence_does_not_end_it_and_a_cut_one_says_nothing() -> None:
