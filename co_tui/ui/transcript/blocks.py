@@ -112,10 +112,14 @@ class BlockBuilder:
         self._add(event)
         self._settle()
 
-    def _settle(self) -> None:
-        """Put into the folds what delegates did since."""
-        if (delegations := vars(self).get("_delegations")) is not None:
+    def _settle(self, block: Block | None = None) -> None:
+        """Put into the folds, or that of one block, what delegates did since."""
+        if (delegations := vars(self).get("_delegations")) is None:
+            return
+        if block is None:
             delegations.settle()
+        else:
+            delegations.settle_in(block)
 
     def _add(self, event: Event) -> None:
         fact = event.fact
@@ -333,7 +337,7 @@ class BlockBuilder:
         """Add a result to its call; a reused call id means the latest call."""
         block = self._open_calls.pop(call_id, None)
         if block is not None:
-            self._settle()
+            self._settle(block)
             block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
             block.status = block.outcome or result_summary(block.tool_name, block.text, block.result, stage, diff)
             if diff:

@@ -58,12 +58,13 @@ class _Followed:
     asked: set[str] = field(default_factory=set)
     """Calls that wait for approval."""
     reading: GaugeReading = field(default_factory=GaugeReading)
-    added: list[tuple[Block, str]] = field(default_factory=list)
+    added: dict[Block, list[str]] = field(default_factory=dict)
     """Lines for the folds of blocks; of all delegations."""
 
     def add(self, text: str) -> Block:
         """Append lines to the fold, once they are all there."""
-        self.added += [(self.block, INDENT * (self.depth + 1) + line) for line in text.split("\n")]
+        lines = self.added.setdefault(self.block, [])
+        lines += [INDENT * (self.depth + 1) + line for line in text.split("\n")]
         return self.block
 
     def show(self) -> Block:
@@ -80,17 +81,17 @@ class DelegationLines:
 
     def __init__(self) -> None:
         self._followed: dict[str, _Followed] = {}
-        self._added: list[tuple[Block, str]] = []
+        self._added: dict[Block, list[str]] = {}
 
     def settle(self) -> None:
         """Put the lines that were added into the folds: all at once, since a fold may be long."""
-        by_block: dict[int, list[str]] = {}
-        for block, line in self._added:
-            by_block.setdefault(id(block), [block.inner] if block.inner else []).append(line)
-        for block, _ in self._added:
-            if (lines := by_block.pop(id(block), None)) is not None:
-                block.inner = block.result = "\n".join(lines)
-        self._added.clear()
+        for block in list(self._added):
+            self.settle_in(block)
+
+    def settle_in(self, block: Block) -> None:
+        """The same for one block."""
+        if lines := self._added.pop(block, None):
+            block.inner = block.result = "\n".join((block.inner, *lines) if block.inner else lines)
 
     def start(self, fact: DelegationStart, call: Block | None, at: str = "") -> Block | None:
         asking = self._followed.get(fact.agent.rpartition(DELEGATION_SEPARATOR)[0])
