@@ -22,7 +22,7 @@ from co_tui.context.journal.entries import GAP, Kind
 from co_tui.context.journal.recollection import RECOLLECTED_FROM_EARLIER, replacement_texts
 from co_tui.context.journal.shown_lines import bare_lines
 from co_tui.context.measure.count import estimate_text
-from co_tui.context.request.pipeline import MOST_LEFT_SHARE
+from co_tui.context.request.pipeline import LEAST_NOTE_OF_A_STEP_TOKENS, MOST_LEFT_SHARE
 from co_tui.events import Recollection
 from co_tui.events.event import decode, encode
 from co_tui.events.stored_messages import JOURNAL, NOT_A_HEADING, RECOLLECTED, REPLACES, SUMMARY
@@ -108,6 +108,13 @@ def test_after_a_rewrite_lines_that_bear_on_the_newest_step_come_back_and_stay()
             others = "\n".join(text for m in after if m is not beside for text in texts_of(m))
             assert passages_in(note) and not passages_in(note) & bare_lines(others)
             assert not is_prompt(beside) or len(beside.parts) > 1
+
+
+def test_within_a_turn_nothing_comes_back_as_a_fragment() -> None:
+    """For a prompt it does: see the tests of the lens."""
+    for share, is_room in ((LEAST_NOTE_OF_A_STEP_TOKENS / WINDOW - 0.001, False), (0.15, True)):
+        governed = balanced(recollection_share=share)
+        assert any(map(note_of, requests_of(governed, work(60, lines=8)))) is is_room
 
 
 def marked_work(steps: int) -> list[ModelMessage]:
