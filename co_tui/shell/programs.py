@@ -31,10 +31,10 @@ _MAY_NOT_RUN: Final = frozenset((
     "if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement",
     "function_definition",
 ))  # fmt: skip
-"""Statements of whose parts only a run tells which are done."""
+"""Statements whose parts may not run."""
 _QUOTED: Final = re.compile(r"'([^']*+)'|\"((?:[^\"\\]|\\.)*+)\"|\\(.)", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(?:([$`\\])|\n)")
-"""In a here-document whose end has no quotes."""
+"""Escapes in a here-document without quotes around its end."""
 _ASSIGNMENT: Final = re.compile(r"\w+=")
 _WRAPPERS: Final = frozenset(
     ("sudo", "env", "time", "nice", "nohup", "exec", "command", "stdbuf", "timeout", "xvfb-run")
@@ -61,7 +61,7 @@ class Simple(NamedTuple):
     appended: tuple[str, ...] = ()
     """Of the written files, those that keep what they had."""
     is_sure: bool = True
-    """Whether it runs unless the command stops before: not if a condition decides that."""
+    """False if a condition decides whether it runs."""
     needs_last: bool = False
     """Whether it runs only if the one before goes well."""
 

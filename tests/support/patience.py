@@ -25,7 +25,7 @@ LIMITS = {
     "co_tui.agent.models.served_models.list_models.timeout_s": PATIENCE_S,
     "co_tui.agent.models.usual_servers.CONNECT_S": PATIENCE_S,
     "co_tui.agent.models.usual_servers.USUAL_SERVERS": (),  # what runs on the machine of the tests is no part of them
-    "co_tui.agent.wire.http.READ_S": 0.0,  # a fifth of the time of the tests would be spent waiting
+    "co_tui.agent.wire.http.READ_S": 0.0,  # each streamed reply would wait
     "co_tui.agent.web.download.CONNECT_S": PATIENCE_S,
     "co_tui.agent.web.fetch.CONVERT_S": PATIENCE_S,
     "co_tui.ui.compaction.compact_offer.HELD_S": 0.0,

@@ -18,7 +18,7 @@ GIST_CHARS: Final = 100
 CHANGED_LINES, CHANGED_CHARS = 5, 100
 """Of the lines that an edit removes, and of those that it adds; of each of them."""
 FEW_CHANGED_LINES: Final = 2
-"""They are shown on one line."""
+"""So many are shown on one line."""
 _MADE: Final = re.compile(r"success|edited|updated|replaced|applied|changed|modified|\bdone\b|\bok\b", re.IGNORECASE)
 _NOT_MADE: Final = re.compile(
     r"\b(?:0|no|not|none|nothing|problems?|errors?|warnings?|wait\w*|propos\w*|pending|fail\w*|\w+n't"

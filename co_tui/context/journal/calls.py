@@ -10,15 +10,14 @@ from typing import Any, Final, NamedTuple
 
 from pydantic_core import to_json
 
-from co_tui.context.journal.command_runs import READERS, SETUP, Run, last_run, main_of, program_of, run_of, runs_of
+from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of, program_of, run_of, runs_of
 from co_tui.context.journal.net_changes import patch_changes
-from co_tui.context.journal.outcomes import DONE
+from co_tui.context.journal.outcomes import done_by
 from co_tui.context.journal.outline import written_outline
-from co_tui.context.journal.shell_edits import SED, Script, documents_of, edits_of, misses_in, scripts_in
-from co_tui.context.journal.shell_files import Change, changes_of, inline_code, patched_files, reads_of
+from co_tui.context.journal.shell_edits import SED, Script, documents_of, edits_of, scripts_in
+from co_tui.context.journal.shell_files import Change, changes_of, patched_files, reads_of
 from co_tui.context.memory.unwrap import changes_in, edit_in, edited_lines
 from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, WRITE_PLAN, objects_in
-from co_tui.events.tool_wording import FAILED
 from co_tui.inert import one_line
 from co_tui.shell.programs import PYTHON, Simple, is_file_name, read_command
 
@@ -58,7 +57,7 @@ _PARTS: Final = frozenset((
     "pattern", "query", "regex", "limit", "offset", "startline", "endline", "viewrange", "lines", "range", "start",
     "end", "lineno", "linenumber", "linestart", "lineend", "from", "to", "head", "tail", "maxlines", "numlines",
 ))  # fmt: skip
-"""Arguments of what shows a part of a file, without what is between their words."""
+"""Arguments that ask for a part of a file, in lower case and without underscores."""
 _ACTS: Final = frozenset((
     "update", "book", "cancel", "create", "delete", "send", "modify", "set", "add", "remove", "exchange", "return",
     "transfer", "submit", "pay", "post", "put", "close", "approve", "assign", "merge", "refund", "schedule", "upload",
@@ -80,11 +79,6 @@ _EDITOR_COMMANDS: Final = frozenset(("edit", "insert", "append", "create"))
 """Of agents with an editor in their shell: they change the open file."""
 _SHOWN_BY_EDITOR: Final = frozenset(("open", "goto", "scroll_down", "scroll_up", "search_file"))
 _PATCH_FILE: Final = re.compile(r"\.(?:patch|diff)$|(?:^|/)(?:patch|diff)\.txt$")
-_BAD_SYNTAX: Final = re.compile(r"^(?:/bin/)?(?:ba|z|da)?sh: .*(?:syntax error|unexpected)", re.MULTILINE)
-_RAISED: Final = re.compile(r'File "<(?:stdin|string)>", line \d')
-_NOT_PATCHED: Final = re.compile(
-    r"^Hunk #\d+ FAILED|saving rejects|^error: |malformed patch|does not apply", re.MULTILINE
-)
 _OPEN_FILE: Final = re.compile(r"^\(Open file: (.+)\)$(?:\n\(Current directory: (.+)\)$)?", re.MULTILINE)
 
 
@@ -348,7 +342,7 @@ def changed_by(begun: Begun, outcome: str, result: str) -> tuple[Change, ...]:
         if outcome:
             return ()
         return begun.changes or (_in_editor(result) if begun.run.program == EDIT else ())
-    done = done_by(begun, outcome, result)
+    done = done_by(begun.line, outcome, result)
     if done == begun.line:
         return begun.changes or _by_output(begun, result)
     return tuple(dict.fromkeys(change for simple in done for change in changes_of(simple)))
@@ -358,53 +352,6 @@ def _shows_whole(line: Sequence[Simple]) -> bool:
     """Whether all that a command does is to print one file."""
     programs = [simple for simple in line if simple.program != "cd"]
     return len(programs) == 1 and programs[0].program in ("cat", "nl", "bat") and not programs[0].written
-
-
-def done_by(begun: Begun, outcome: str, result: str) -> tuple[Simple, ...]:
-    """The programs of a command that have done their work, perhaps if they are not sure: of one that failed, those
-    before its last."""
-    has_failed, line = outcome.startswith(FAILED), begun.line or ()
-    if not (has_failed or outcome in DONE) or (has_failed and _BAD_SYNTAX.search(result)):
-        return ()
-    done: list[Simple] = []
-    has_stopped = may_have_stopped = False
-    for simple in line[:-1] if has_failed else line:
-        has_stopped = has_stopped and simple.needs_last
-        may_have_stopped = may_have_stopped and simple.needs_last
-        has_stopped = has_stopped or _complained(simple, line, result)
-        if not has_stopped:
-            is_sure = simple.is_sure and not may_have_stopped and not _missed(simple, result)
-            done.append(simple._replace(is_sure=is_sure))
-            may_have_stopped = may_have_stopped or (has_failed and not _is_quiet(simple))
-    return tuple(done)
-
-
-def _complained(simple: Simple, line: Sequence[Simple], result: str) -> bool:
-    """Whether a program, or the shell about a file that it was to write, said what was wrong. Of several programs of
-    one name, it is the one with an argument that is named."""
-    files = "|".join(map(re.escape, simple.written))
-    if files and re.search(rf"^(?:/bin/)?(?:ba|z|da)?sh: (?:line \d+: )?(?:{files}): ", result, re.MULTILINE):
-        return True
-    said = re.findall(rf"^{re.escape(simple.program)}: ([^\n]*)", result, re.MULTILINE)
-    alike = [each for each in line if each.program == simple.program]
-    return any(_is_about(simple, text) or not any(_is_about(each, text) for each in alike) for text in said)
-
-
-def _is_about(simple: Simple, text: str) -> bool:
-    return any(is_file_name(word) and word in text for word in simple.words[1:])
-
-
-def _missed(simple: Simple, result: str) -> bool:
-    """Whether a program that changes files said that not all of it could be done."""
-    if PYTHON.fullmatch(simple.program):
-        return _RAISED.search(result) is not None or any(text in result for text in misses_in(inline_code(simple)))
-    return program_of(simple) in ("patch", "git apply", "git am") and _NOT_PATCHED.search(result) is not None
-
-
-def _is_quiet(simple: Simple) -> bool:
-    """Whether it hardly ever fails: it only prepares, looks, or edits."""
-    program = program_of(simple)
-    return program in READERS or program in SETUP or bool(changes_of(simple))
 
 
 def _by_output(begun: Begun, result: str) -> tuple[Change, ...]:

@@ -81,7 +81,8 @@ class ChangedFiles:
         )
 
     def _take(self, change: Change, found: dict[str, list[Change]], copies: dict[str, str]) -> None:
-        """Note a change after those that the call made before; what a copy overwrites is not taken apart."""
+        """Add a change to those that the call made before. If a copy replaces what they changed, what came of it is
+        unclear."""
         path, source = self._known(change.path), normpath(change.source) if change.source else ""
         if source and copies.get(source) == path and all(each.source for each in found.get(source, ())):
             found[path] = [change._replace(is_restored=True, is_whole=False)]

@@ -1,21 +1,36 @@
-"""How a call ended, read from its result."""
+"""How a call ended and which programs of a command did their work, read from its result."""
 
 import json
 import re
 from collections.abc import Sequence
+from itertools import islice
 from typing import Final, NamedTuple
 
-from co_tui.context.journal.command_runs import ANSWERS_WITH_ONE, READERS, WRITE, program_of
+from co_tui.context.journal.command_runs import ANSWERS_WITH_ONE, READERS, SETUP, WRITE, program_of
 from co_tui.context.journal.errors import bounded, complaints, error_lines, first_line, prints_error
+from co_tui.context.journal.shell_edits import misses_in
+from co_tui.context.journal.shell_files import changes_of, inline_code
 from co_tui.events.tool_wording import FAILED, INTERRUPTED
 from co_tui.late_pattern import late_pattern
-from co_tui.shell.programs import Simple
+from co_tui.shell.programs import PYTHON, Simple, is_file_name
 
 PRINTED_AN_ERROR: Final = "printed an error"
 REPORTED_AN_ERROR: Final = "exit 0, reported an error"
 """The program went on and exited with 0: the call did not fail, but shows nothing that works, either."""
 DONE: Final = ("", PRINTED_AN_ERROR, REPORTED_AN_ERROR)
 """The outcomes of calls that ran to their end."""
+_BAD_SYNTAX: Final = late_pattern(r"^(?:/bin/)?(?:ba|z|da)?sh: .*(?:syntax error|unexpected)", re.MULTILINE)
+_COMPLAINT: Final = late_pattern(
+    r"^(?:(?:/bin/)?(?:ba|z|da)?sh: (?:line \d+: )?(?P<file>[^:\n]{1,300}): "
+    r"|(?P<program>[\w.+-]{1,60}): (?P<text>[^\n]{0,300}))",
+    re.MULTILINE,
+)
+"""Of the shell about a file that it was to write, or of a program."""
+_MOST_COMPLAINTS: Final = 50
+_RAISED: Final = late_pattern(r'File "<(?:stdin|string)>", line \d')
+_NOT_PATCHED: Final = late_pattern(
+    r"^Hunk #\d+ FAILED|saving rejects|^error: |malformed patch|does not apply", re.MULTILINE
+)
 _ENDS_CHARS: Final = 1_500
 _INTERPRETERS: Final = frozenset(
     ("python", "python -c", "node", "node -e", "ruby", "perl", "php", "bun", "deno", "tsx")
@@ -169,3 +184,54 @@ def _printed_error(line: Sequence[Simple], result: str) -> bool:
         # Texts that they show may have errors in them; only their own complaints count.
         return not runs.isdisjoint(complaints(result))
     return prints_error(result)
+
+
+def done_by(programs: Sequence[Simple] | None, outcome: str, result: str) -> tuple[Simple, ...]:
+    """The programs of a command that did their work, and not for sure those that may have. Of a command that failed,
+    those before its last."""
+    has_failed, line = outcome.startswith(FAILED), programs or ()
+    if not (has_failed or outcome in DONE) or (has_failed and _BAD_SYNTAX.search(result)):
+        return ()
+    done: list[Simple] = []
+    complained = _complained(line, result)
+    has_stopped = may_have_stopped = False
+    for at, simple in enumerate(line[:-1] if has_failed else line):
+        has_stopped = (has_stopped and simple.needs_last) or at in complained
+        may_have_stopped = may_have_stopped and simple.needs_last
+        if not has_stopped:
+            is_sure = simple.is_sure and not may_have_stopped and not _missed(simple, result)
+            done.append(simple._replace(is_sure=is_sure))
+            may_have_stopped = may_have_stopped or (has_failed and not _is_quiet(simple))
+    return tuple(done)
+
+
+def _complained(line: Sequence[Simple], result: str) -> set[int]:
+    """The places of programs that said what was wrong, or of whose output the shell said so. Of several of one name, it
+    is the one with an argument that is named."""
+    by_name: dict[str, list[int]] = {}
+    for at, simple in enumerate(line):
+        by_name.setdefault(simple.program, []).append(at)
+    found = [each for each in _COMPLAINT.finditer(result) if each["file"] or each["program"] in by_name]
+    files = {each["file"] for each in found}
+    complained = {at for at, simple in enumerate(line) if not files.isdisjoint(simple.written)}
+    for said in islice((each for each in found if each["program"] in by_name), _MOST_COMPLAINTS):
+        alike = by_name[said["program"]]
+        complained.update([at for at in alike if _is_about(line[at], said["text"])] or alike)
+    return complained
+
+
+def _is_about(simple: Simple, text: str) -> bool:
+    return any(is_file_name(word) and word in text for word in simple.words[1:])
+
+
+def _missed(simple: Simple, result: str) -> bool:
+    """Whether a program that changes files said that not all of it could be done."""
+    if PYTHON.fullmatch(simple.program):
+        return _RAISED.search(result) is not None or any(text in result for text in misses_in(inline_code(simple)))
+    return program_of(simple) in ("patch", "git apply", "git am") and _NOT_PATCHED.search(result) is not None
+
+
+def _is_quiet(simple: Simple) -> bool:
+    """Whether it hardly ever fails: it only prepares, looks, or edits."""
+    program = program_of(simple)
+    return program in READERS or program in SETUP or bool(changes_of(simple))

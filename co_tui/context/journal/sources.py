@@ -46,7 +46,7 @@ FINDING: Final = -1
 PROMPT_CHARS: Final = 50
 """How much of a prompt marks its place; the user's words are quoted elsewhere."""
 TRIED_CHARS: Final = 100
-"""Of an edit that was undone."""
+"""Of what an edit had changed that was undone."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.journal.answers import Answer, answer_of
-from co_tui.context.journal.calls import EDIT, Begun, Role, begin_call, changed_by, done_by
+from co_tui.context.journal.calls import EDIT, Begun, Role, begin_call, changed_by
 from co_tui.context.journal.command_runs import PathIndex
 from co_tui.context.journal.conclusions import (
     announcement,
@@ -31,7 +31,7 @@ from co_tui.context.journal.conclusions import (
 )
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.net_changes import GAP, patch_changes
-from co_tui.context.journal.outcomes import DONE, PRINTED_AN_ERROR, Ending, end_of_command, end_of_tool
+from co_tui.context.journal.outcomes import DONE, PRINTED_AN_ERROR, Ending, done_by, end_of_command, end_of_tool
 from co_tui.context.journal.shell_edits import Script, documents_of, edits_of, script_run_by
 from co_tui.context.journal.shell_files import Change, base_name, stashed_by
 from co_tui.context.journal.text_calls import calls_in_text, is_observation
@@ -413,7 +413,7 @@ class WorkRecord:
             changes += tuple(map(Change, script.files))
             if len(script.files) == 1:
                 begun = begun._replace(edits={**begun.edits, script.files[0]: script.edits}, may_miss=True)
-        done = done_by(begun, ending.outcome, text)
+        done = done_by(begun.line, ending.outcome, text)
         if begun.line and done != begun.line:
             begun = begun._replace(edits=edits_of(done), documents=documents_of(done))
         changes = self._stashed(done, text) + self._state.files.as_restored(changes, done, text)
@@ -448,7 +448,7 @@ class WorkRecord:
 
     def _scripts_run(self, begun: Begun, ending: Ending, text: str) -> Iterator[Script]:
         """The scripts that ran well, or may have before what failed."""
-        done = () if ending.outcome == PRINTED_AN_ERROR else done_by(begun, ending.outcome, text)
+        done = () if ending.outcome == PRINTED_AN_ERROR else done_by(begun.line, ending.outcome, text)
         for name in map(script_run_by, done):
             if name in self._scripts and f'{name}", line ' not in text:  # as a traceback names it
                 script = self._scripts[name]

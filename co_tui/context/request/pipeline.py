@@ -36,7 +36,7 @@ MOST_LEFT_SHARE = 0.7
 LEAST_NOTE_TOKENS = 80
 """Minimum room for a recollection."""
 LEAST_NOTE_OF_A_STEP_TOKENS = 300
-"""The same within a turn: there, a fragment helps no one, while a user's prompt may be about a single line."""
+"""The same within a turn, where a fragment helps no one; a prompt may be about a single line."""
 USER_MESSAGES_SHARE = 0.5
 """Of the size of a replacement: for user messages."""
 

@@ -142,6 +142,21 @@ def test_long_documents_appended_to_one_file_are_read_at_once() -> None:
     assert state(*ran("\n".join(f"cat >> a.py <<'EOF'\n{document}\nEOF" for _ in range(2)))).startswith("Files changed")
 
 
+@pytest.mark.timeout(20)
+def test_many_complaints_about_many_programs_are_read_at_once() -> None:
+    line = "; ".join(f"rm old_{n}.txt" for n in range(240))
+    printed = "\n".join(f"rm: cannot remove 'x{n}': No such file" for n in range(20_000))
+    assert "removed" not in state(*ran(line, f"{printed}\n[exit code: 0]"))
+    assert "old_239.txt (removed)" in state(*ran(line, "rm: cannot remove 'old_3.txt': No such file\n[exit code: 0]"))
+
+
+def test_a_script_that_says_it_found_nothing_is_not_said_to_have_edited() -> None:
+    code = f"s = open('a.py').read()\nif 'timeout = 5' not in s:\n    print('no match in a.py')\n{WRITES}"
+    written = ran(f"cat > fix.py <<'EOF'\n{code}\nEOF")
+    assert state(*written, *ran("python fix.py", "done")).endswith(EDITED)
+    assert "timeout" not in state(*written, *ran("python fix.py", "no match in a.py"))
+
+
 def test_a_check_that_fails_now_did_not_go_well_last() -> None:
     good = ran("python check.py | tail -5", "ok")
     assert "Last command that went well: $ python check.py" in state(*good, *edit("a = 1", "a = 2", "a.py"))
