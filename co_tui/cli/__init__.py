@@ -46,6 +46,8 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _interrupted()
     except Exception as error:
+        if isinstance(error.__cause__, KeyboardInterrupt):  # while a class was made, Python wraps it
+            return _interrupted()
         if os.environ.get(DEBUG_VARIABLE):
             raise
         return _failed(

@@ -186,20 +186,24 @@ def test_a_signal_at_the_very_beginning_leaves_the_terminal_as_it_was(served: Cl
 
 INTERRUPTED_IMPORT = """
 import signal, sys, types
+import co_tui.cli
 class Interrupted:
     def __set_name__(self, owner, name):
         signal.raise_signal(signal.SIGTERM)
 def run(arguments):
-    type("Imported", (), {"attribute": Interrupted()})
-sys.modules["co_tui.cli"] = types.SimpleNamespace(run=run)
+    type("Imported", (), {{"attribute": Interrupted()}})
+{replaced}
 from co_tui.__main__ import main
 sys.exit(main())
 """
 
 
-def test_a_signal_inside_of_a_class_body_is_no_traceback() -> None:
+@pytest.mark.parametrize(
+    "replaced", ['sys.modules["co_tui.cli"] = types.SimpleNamespace(run=run)', "co_tui.cli._run = run"]
+)
+def test_a_signal_inside_of_a_class_body_is_no_traceback(replaced: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED_IMPORT], capture_output=True, text=True, timeout=PATIENCE_S
+        [sys.executable, "-c", INTERRUPTED_IMPORT.format(replaced=replaced)], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert (done.returncode, done.stderr) == (130, "co-tui: Interrupted.\n")
 
