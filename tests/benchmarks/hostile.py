@@ -10,7 +10,7 @@ from co_tui.context.journal.calls import begin_call, begin_command
 from co_tui.context.journal.conclusions import announcement, concluded, last_question, rejects
 from co_tui.context.journal.outcomes import Ending, end_of_command
 from co_tui.context.journal.shell_edits import replacements_in
-from co_tui.context.journal.text_calls import calls_in_text
+from co_tui.context.memory.text_calls import calls_in_text
 from co_tui.shell.programs import read_command
 from tests.benchmarks.figures import print_table, times_ms
 

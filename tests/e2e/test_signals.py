@@ -203,7 +203,10 @@ sys.exit(main())
 )
 def test_a_signal_inside_of_a_class_body_is_no_traceback(replaced: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED_IMPORT.format(replaced=replaced)], capture_output=True, text=True, timeout=PATIENCE_S
+        [sys.executable, "-c", INTERRUPTED_IMPORT.format(replaced=replaced)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert (done.returncode, done.stderr) == (130, "co-tui: Interrupted.\n")
 

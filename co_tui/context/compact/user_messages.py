@@ -20,8 +20,8 @@ from co_tui.context.compact.own_words import (
 )
 from co_tui.context.indexed_history import EARLIER, is_prompt
 from co_tui.context.journal.conclusions import last_question
-from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.measure.count import estimate_text
+from co_tui.context.memory.text_calls import calls_in_text, is_observation
 from co_tui.events.content import content_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
 from co_tui.events.stored_messages import QUOTES, RULES, SUMMARY, UNQUOTED

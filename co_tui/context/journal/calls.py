@@ -248,8 +248,8 @@ def _inserted(values: Mapping[str, Any]) -> list[str]:
 
 
 def _patch_in(values: Mapping[str, Any]) -> str:
-    given = (value for key, value in values.items() if key not in _CONTENTS)
-    return next((value for value in given if isinstance(value, str) and "*** Begin Patch" in value), "")
+    given = (value for key, value in values.items() if key not in _CONTENTS and isinstance(value, str))
+    return next((value for value in given if "*** Begin Patch" in value or "\n+++ " in value), "")
 
 
 def plan_in(tool: str, values: Mapping[str, Any]) -> tuple[str, ...] | None:

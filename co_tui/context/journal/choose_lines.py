@@ -228,14 +228,21 @@ class Chooser:
     def show_best(self, candidate: Candidate, *, opening: bool = False) -> bool:
         """Show the most important passage of a step whose head is shown or, `opening` it, of any."""
         if (candidate.is_open or opening) and candidate.lines and not candidate.chosen:
-            self._show(candidate, max(range(len(candidate.lines)), key=lambda place: self._worth(candidate, place)))
+            self._show(candidate, self._best(candidate))
         return bool(candidate.chosen)
+
+    def best_worth(self, candidate: Candidate) -> float:
+        """The value of its most important line."""
+        return self._worth(candidate, self._best(candidate)) if candidate.lines else 0.0
+
+    def _best(self, candidate: Candidate) -> int:
+        return max(range(len(candidate.lines)), key=lambda place: self._worth(candidate, place))
 
     def show_around_best(self, candidate: Candidate, room: float) -> None:
         """Show all of a step whose head is shown or, if that takes more than the room, the lines around the best."""
         if not candidate.is_open or not candidate.lines:
             return
-        best = max(range(len(candidate.lines)), key=lambda place: self._worth(candidate, place))
+        best = self._best(candidate)
         for place in sorted(range(len(candidate.lines)), key=lambda place: abs(place - best)):
             cost = self._cost(candidate, place)
             if cost > room:

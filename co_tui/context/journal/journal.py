@@ -46,7 +46,9 @@ READ_SHARE: Final = 0.08
 """Of the budget: at most this goes to each of the latest edits and files read."""
 LINES_SHARE: Final = 0.96
 """Of the budget: the rest is for folded steps."""
-LEAST_APPENDED: Final = 0.15
+FILLED_SHARE: Final = 0.97
+"""Of the budget: up to this, more lines are chosen, since entries cost less together than each alone."""
+LEAST_APPENDED: Final = 0.2
 """Of its limit: with less room than this, a journal is rewritten."""
 FIRST_SHARE: Final = 0.8
 """Of its limit: how long a journal begins."""
@@ -203,6 +205,9 @@ def _written(
     heads = {each.head.at: each.head for each in candidates}
     if every_step:
         heads.update((head.at, head) for number in sources.gone for head in sources.calls(number))
+    written = _rendered(candidates, heads, names)
+    chooser.budget = budget * FILLED_SHARE - estimate_text(written.text)
+    chooser.choose(candidates)
     written = _rendered(candidates, heads, names)
     while (over := estimate_text(written.text) - budget) > 0 and chooser.give_back(over):
         written = _rendered(candidates, heads, names)

@@ -1,7 +1,8 @@
 """Recollection (G10): find lines that left the context and are relevant to the newest step."""
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, UserPromptPart
@@ -10,8 +11,9 @@ from co_tui.context.indexed_history import EARLIER, is_replacement
 from co_tui.context.journal.calls import Role
 from co_tui.context.journal.choose_lines import Chooser
 from co_tui.context.journal.entries import Entry
-from co_tui.context.journal.shown_lines import bare_lines
+from co_tui.context.journal.shown_lines import FIRST, ShownLine, bare_line, bare_lines
 from co_tui.context.journal.sources import Sources, remembered, with_neighbours
+from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in, parts_of
 from co_tui.events.content import prompt_text
 from co_tui.events.stored_messages import REPLACES, SUMMARY
@@ -20,6 +22,13 @@ COMMON: Final = 100
 """A word in more names than this is ignored."""
 MOST_NAMES: Final = 150
 NAMES_A_MESSAGE: Final = 200
+MOST_ENTRIES: Final = 3
+"""Whole passages of a few steps say more than single lines of many."""
+LEAST_LINES: Final = 3
+"""Fewer lines of a step say too little, if none is a sentence or has a name of the newest step."""
+SENTENCE_ENDS: Final = (".", "!", "?", "。")
+LINES_AROUND: Final = 4
+"""Of a passage, to each side of the line that bears most on the newest step."""
 RECOLLECTED_FROM_EARLIER: Final = "[Recollected: said earlier in this conversation, word for word, and relevant now]"
 
 
@@ -57,7 +66,8 @@ def recollect(sources: Sources, live: Sequence[ModelMessage], budget_tokens: flo
 
 
 def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: float) -> Recollected:
-    weights = _relevant(sources, newest_messages(live))
+    named = _named(sources, newest_messages(live))
+    weights = _relevant(sources.ledger, named)
     there = sources.names_there()
     shown = sources.lines_there()
     for text in replacement_texts(live):
@@ -65,9 +75,39 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
         shown |= bare_lines(text)
     chooser = Chooser(weights, budget_tokens, there, shown)
     found = (each for each in remembered(sources, weights) if each.role not in (Role.OUTDATED, Role.UNDONE))
-    candidates = with_neighbours(sources, list(found))
-    chooser.choose(candidates)
-    return Recollected(tuple(each.entry for each in candidates if each.chosen))
+    around = with_neighbours(sources, list(found), LINES_AROUND)
+    candidates = [
+        replace(each, lines=[line for line in each.lines if bare_line(line.text) not in shown]) for each in around
+    ]
+    best = heapq.nlargest(MOST_ENTRIES, candidates, key=chooser.best_worth)
+    for left, each in zip(range(len(best), 0, -1), best, strict=True):
+        if each.lines and chooser.open(each):
+            chooser.show_around_best(each, chooser.budget / left)
+    entries = (_with_passages(each.entry, named) for each in candidates)
+    return Recollected(tuple(entry for entry in entries if entry.lines))
+
+
+def _with_passages(entry: Entry, named: Collection[str]) -> Entry:
+    """The entry with those of its passages that say something."""
+    passages: list[list[ShownLine]] = []
+    for line in entry.lines:
+        if passages and line.follows(passages[-1][-1]):
+            passages[-1].append(line)
+        else:
+            passages.append([line])
+    return entry._replace(lines=tuple(line for each in passages if _says_something(each, named) for line in each))
+
+
+def _says_something(passage: Sequence[ShownLine], named: Collection[str]) -> bool:
+    """Whether a passage has several lines or a sentence, is a whole text, or has what was `named`."""
+    first, last = passage[0], passage[-1]
+    return (
+        len(passage) >= LEAST_LINES
+        or first.is_name
+        or (first.after == FIRST and last.is_last)
+        or any(line.text.endswith(SENTENCE_ENDS) for line in passage)
+        or any(name in named for line in passage for name in names_in(line.text))
+    )
 
 
 def replacement_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
@@ -81,11 +121,14 @@ def replacement_texts(live: Sequence[ModelMessage]) -> Iterator[str]:
                 yield text
 
 
-def _relevant(sources: Sources, newest: int) -> dict[str, float]:
-    """Names that share words with the newest messages; rarer words count more."""
-    ledger = sources.ledger
-    numbers = range(len(ledger.names))[-newest:]
-    named = [name for number in numbers for name in sources.names_in(number)[:NAMES_A_MESSAGE]]
+def _named(sources: Sources, newest: int) -> set[str]:
+    """The names in the newest messages."""
+    numbers = range(len(sources.ledger.names))[-newest:]
+    return {name for number in numbers for name in sources.names_in(number)[:NAMES_A_MESSAGE]}
+
+
+def _relevant(ledger: Ledger, named: Collection[str]) -> dict[str, float]:
+    """Names that share words with those that were `named`; rarer words count more."""
     found: dict[str, float] = {}
     for word in sorted({word for name in named for word in parts_of(name)}):  # the order decides between equals
         names = ledger.by_part.get(word, ())

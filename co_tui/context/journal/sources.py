@@ -38,8 +38,6 @@ from co_tui.inert import one_line
 
 _TELLING: Final = re.compile(r"[^\W\d][\w-]*[._/:@][^\W\d]|[^\W\d_]\d|\d[^\W\d_]|_|[a-z][A-Z]")
 """Names of a tool's output that are more than a plain word, a number or a date."""
-IN_TEXT: Final = 1_000
-"""Calls written in a text come after its lines."""
 LATEST_CALLS: Final = 12
 FINDING: Final = -1
 """In the place of a part of a message: what the message concluded."""
@@ -104,13 +102,8 @@ class Sources:
     def _call_head(self, place: Place) -> Head | None:
         """The call that a part of a message is, or is the result of."""
         if (found := self.work.answered_by(place)) is not None:
-            return self._head(*found)
-        calls = self.work.calls_of(place[0])
-        if IN_TEXT <= place[1] < IN_TEXT + len(calls):
-            return self._head(place[1] - IN_TEXT, calls[place[1] - IN_TEXT])
-        return next(
-            (self._head(at, call) for at, call in enumerate(calls) if call.call_at == place and not call.in_text), None
-        )
+            return self._head(found)
+        return next((self._head(call) for call in self.work.calls_of(place[0]) if call.call_at == place), None)
 
     def current(self, head: Head) -> Head:
         """What is known now of the step of an entry that was written before."""
@@ -120,7 +113,7 @@ class Sources:
         """A step with these lines."""
         calls = self.work.calls_of(head.at[0]) if head.kind in (Kind.CALL, Kind.SAID) else ()
         if head.kind is Kind.CALL:
-            calls = tuple(call for at, call in enumerate(calls) if _place(at, call) == head.at)
+            calls = tuple(call for call in calls if call.call_at == head.at)
         if any(call.is_undone for call in calls):
             return Candidate(head, lines, Role.UNDONE)
         if any(self.work.is_outdated(call) for call in calls):
@@ -133,16 +126,12 @@ class Sources:
 
     def calls(self, number: int) -> list[Head]:
         """The calls in a message, in order; the state has the plan, so that those that write it are left out."""
-        return [self._head(at, call) for at, call in enumerate(self.work.calls_of(number)) if call.verb != PLAN]
+        return [self._head(call) for call in self.work.calls_of(number) if call.verb != PLAN]
 
-    def _head(self, at: int, call: Call) -> Head:
+    def _head(self, call: Call) -> Head:
         text = without_folder(call.head, self.left_out)
         came = Answer(gist=_tried(call.answer.gist)) if call.is_undone else call.answer
-        return Head(_place(at, call), Kind.CALL, text, call.verb, call.outcome, call.time, *came)
-
-
-def _place(at: int, call: Call) -> Place:
-    return (call.call_at[0], IN_TEXT + at) if call.in_text else call.call_at
+        return Head(call.call_at, Kind.CALL, text, call.verb, call.outcome, call.time, *came)
 
 
 def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate]:
@@ -151,15 +140,11 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
     for number, message in zip(numbers, sources.read(numbers), strict=True):
         for part, said in enumerate(transcript_parts(message)):
             head = sources.head_of((number, part), said.by, said.text)
-            is_said = said.by == MODEL
-            # A call in the text is an entry of its own.
-            in_head = (
-                "\n".join(call.text for call in sources.calls(number)) if is_said else f"{head.text}\n{head.answer}"
-            )
             if head.verb == PLAN:
                 continue  # the state has the plan as it is now
             text = "" if sources.is_result_in(head, number) else said.text
-            lines = shown_lines(number, part, text, in_head=in_head, is_left_out=announces if is_said else None)
+            is_left_out = announces if head.kind is Kind.SAID else None
+            lines = shown_lines(number, part, text, in_head=f"{head.text}\n{head.answer}", is_left_out=is_left_out)
             if head.at in found:
                 step = found[head.at]
                 if step.role is Role.EDITED and (step.lines or head.answer) and only_confirms(said.text):
@@ -214,20 +199,22 @@ def _texts(sources: Sources, steps: Sequence[Candidate | Entry]) -> dict[Place, 
     }
 
 
-def with_neighbours(sources: Sources, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Remembered lines with those that stood before and after them, which are read again."""
+def with_neighbours(sources: Sources, candidates: Sequence[Candidate], around: int = 1) -> list[Candidate]:
+    """Remembered lines with as many of those that stood before and after them, which are read again."""
     texts = _texts(sources, candidates)
-    return [replace(each, lines=_widened(each.lines, texts, each.head.text)) for each in candidates]
+    return [replace(each, lines=_widened(each.lines, texts, each.head.text, around)) for each in candidates]
 
 
-def _widened(lines: Sequence[ShownLine], texts: Mapping[Place, TranscriptPart], in_head: str) -> list[ShownLine]:
+def _widened(
+    lines: Sequence[ShownLine], texts: Mapping[Place, TranscriptPart], in_head: str, around: int
+) -> list[ShownLine]:
     found: dict[LinePosition, ShownLine] = {line.position: line for line in lines}
     for place in dict.fromkeys(line.position[:2] for line in lines):
         all_lines = shown_lines(*place, texts[place].text, in_head=in_head) if place in texts else []
         at = {line.position: number for number, line in enumerate(all_lines)}
         for line in lines:
             number = at.get(line.position)
-            for near in all_lines[max(0, number - 1) : number + 2] if number is not None else ():
+            for near in all_lines[max(0, number - around) : number + around + 1] if number is not None else ():
                 found[near.position] = near
     return sorted(found.values())
 
@@ -243,9 +230,9 @@ def remembered(sources: Sources, names: Iterable[str], but: Collection[int] = ()
         if position.message not in gone or position.message in but:
             continue
         text = clean(excerpt.text)
-        if is_empty(text) or is_single_word(text) or (excerpt.by == MODEL and announces(text)):
-            continue
         head = sources.head_of(position[:2], excerpt.by, excerpt.text)
+        if is_empty(text) or is_single_word(text) or (head.kind is Kind.SAID and announces(text)):
+            continue
         is_confirmation = head.kind is Kind.CALL and position[:2] != head.at and only_confirms(text)
         if not is_confirmation and not is_in_head(text, head.text):
             heads[head.at] = head

@@ -34,9 +34,9 @@ from co_tui.context.journal.net_changes import GAP, patch_changes
 from co_tui.context.journal.outcomes import DONE, PRINTED_AN_ERROR, Ending, done_by, end_of_command, end_of_tool
 from co_tui.context.journal.shell_edits import Script, documents_of, edits_of, script_run_by
 from co_tui.context.journal.shell_files import Change, base_name, stashed_by
-from co_tui.context.journal.text_calls import calls_in_text, is_observation
 from co_tui.context.journal.work_state import LeftOut, WorkState
 from co_tui.context.measure.count import estimate_text
+from co_tui.context.memory.text_calls import TextCall, is_observation, pieces_of
 from co_tui.context.memory.transcript_lines import DENIED_BY_USER, NOT_ALLOWED, USER, transcript_parts
 from co_tui.context.memory.unwrap import unwrapped
 from co_tui.events.content import content_text
@@ -179,11 +179,11 @@ class WorkRecord:
         step = bisect_left(self.steps, number, key=lambda each: each.number)
         return self.steps[step].calls if step < len(self.steps) and self.steps[step].number == number else ()
 
-    def answered_by(self, place: tuple[int, int]) -> tuple[int, Call] | None:
-        """The call that a part of a message is the result of, and which call of its reply it is."""
+    def answered_by(self, place: tuple[int, int]) -> Call | None:
+        """The call that a part of a message is the result of."""
         step = self._answered.get(place)
         calls = self.steps[step].calls if step is not None else ()
-        return next(((at, call) for at, call in enumerate(calls) if call.result_at == place), None)
+        return next((call for call in calls if call.result_at == place), None)
 
     def is_outdated(self, call: Call) -> bool:
         """Whether a file that a call read was changed since, or the call was made again."""
@@ -247,18 +247,22 @@ class WorkRecord:
 
     def _add_reply(self, number: int, message: ModelResponse) -> None:
         self._give_up()
-        step, calls, texts = len(self.steps), list[Call](), list[str]()
-        parts = [part for part in message.parts if isinstance(part, TextPart | ToolCallPart)]
-        for at, part in enumerate(parts):
+        step, calls, texts, at = len(self.steps), list[Call](), list[str](), 0
+        written: list[tuple[int, TextCall]] = []
+        for part in message.parts:
             if isinstance(part, TextPart):
                 texts.append(part.content)
-                continue
-            self._calls_tools = True
-            begun = begin_call(part.tool_name, *_arguments(part))
-            self._pending.append(_Pending(part.tool_call_id, step, len(calls), begun))
-            calls.append(_call((number, at), begun))
+                pieces = pieces_of(part.content)
+                written += [(at + index, piece.call) for index, piece in enumerate(pieces) if piece.call]
+                at += len(pieces)
+            elif isinstance(part, ToolCallPart):
+                self._calls_tools = True
+                begun = begin_call(part.tool_name, *_arguments(part))
+                self._pending.append(_Pending(part.tool_call_id, step, len(calls), begun))
+                calls.append(_call((number, at), begun))
+                at += 1
         if not self._calls_tools:
-            calls = self._calls_in_texts(number, parts, step)
+            calls = [*self._calls_in_text(number, step, written)]
         text = "\n".join(texts)
         if retracts(text):
             self._take_back()
@@ -276,21 +280,18 @@ class WorkRecord:
         self._times[call.head] += 1
         return call._replace(time=self._times[call.head])
 
-    def _calls_in_texts(self, number: int, parts: list[TextPart | ToolCallPart], step: int) -> list[Call]:
-        calls: list[Call] = []
-        for at, part in enumerate(parts):
-            for found in calls_in_text(part.content) if isinstance(part, TextPart) else ():
-                if found.changed and self._asks_only:
-                    continue
-                begun = begin_call(found.tool, found.values)
-                begun = begun._replace(edits={"": found.changed}) if found.changed else begun
-                call = _call((number, at), begun)._replace(in_text=True)
-                if found.is_answered:
-                    self._in_text.append(_Pending("", step, len(calls), begun, found.is_sure))
-                else:
-                    call = self._ended(call, begun, Ending(), "")
-                calls.append(call)
-        return calls
+    def _calls_in_text(self, number: int, step: int, written: Sequence[tuple[int, TextCall]]) -> Iterator[Call]:
+        """`written` are the calls with the numbers of their parts."""
+        written = [(at, each) for at, each in written if each.is_answered or not self._asks_only]
+        for index, (at, each) in enumerate(written):
+            begun = begin_call(each.tool, each.values)
+            call = _call((number, at), begun)._replace(in_text=True)
+            if each.is_answered:
+                self._in_text.append(_Pending("", step, index, begun, each.is_sure))
+                yield call
+            else:
+                changes = tuple(change._replace(is_unclear=not each.is_sure) for change in begun.changes)
+                yield self._ended(call, begun._replace(changes=changes), Ending(), "")
 
     def _add_request(self, number: int, message: ModelRequest) -> None:
         match (message.metadata or {}).get(RESTORED):

@@ -15,7 +15,8 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.context.memory.unwrap import edit_in, unwrapped, with_edits_marked
+from co_tui.context.memory.text_calls import pieces_of, values_text
+from co_tui.context.memory.unwrap import unwrapped
 from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
 from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES
@@ -71,11 +72,11 @@ class TranscriptPart(NamedTuple):
 
 
 def transcript_parts(message: ModelMessage) -> Iterator[TranscriptPart]:
-    """The parts of a message; none for replacements and for thinking."""
+    """The parts of a message, with a call in a text as a part of its own; none for replacements and for thinking."""
     if isinstance(message, ModelResponse):
         for part in message.parts:
             if isinstance(part, TextPart):
-                yield TranscriptPart(MODEL, with_edits_marked(part.content))
+                yield from (TranscriptPart(MODEL, piece.text) for piece in pieces_of(part.content))
             elif isinstance(part, ToolCallPart):
                 yield TranscriptPart(f"{_name(part.tool_name)}{CALLED}", arguments_text(part), part.tool_call_id)
         return
@@ -113,13 +114,12 @@ def _name(name: str) -> str:
 
 
 def arguments_text(call: ToolCallPart) -> str:
-    """The argument values of a call on separate lines, texts as they are, an edit as what it changes."""
+    """The arguments of a call; as written, if they cannot be read."""
     try:
         arguments = call.args_as_dict()
     except (ValueError, AssertionError):
         return content_text(call.args)
-    values = edit_in(arguments) or arguments.values()
-    return "\n".join(value if isinstance(value, str) else content_text(value) for value in values)
+    return values_text(arguments)
 
 
 def lines_of(text: str) -> list[str]:

@@ -92,8 +92,8 @@ class EditBlock(NamedTuple):
     begin: int
     """The number of its first line, with the marker; that of the line behind the last is `end`."""
     end: int
-    changed: list[str]
-    """The lines removed and added."""
+    old: str
+    new: str
 
 
 def edit_blocks(lines: Sequence[str]) -> Iterator[EditBlock]:
@@ -109,7 +109,7 @@ def edit_blocks(lines: Sequence[str]) -> Iterator[EditBlock]:
         elif mark == ">" and len(block) == 2:
             begin, middle = block
             old, new = "\n".join(lines[begin + 1 : middle]), "\n".join(lines[middle + 1 : number])
-            yield EditBlock(begin, number + 1, edited_lines(old, new))
+            yield EditBlock(begin, number + 1, old, new)
             block = []
 
 
@@ -121,7 +121,7 @@ def with_edits_marked(text: str) -> str:
     shown: list[str] = []
     last = 0
     for block in edit_blocks(lines):
-        shown += (*lines[last : block.begin], *block.changed)
+        shown += (*lines[last : block.begin], *edited_lines(block.old, block.new))
         last = block.end
     return "\n".join((*shown, *lines[last:]))
 

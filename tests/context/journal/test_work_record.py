@@ -21,8 +21,8 @@ from co_tui.context.journal.command_runs import PathIndex, is_same_path
 from co_tui.context.journal.conclusions import announcement, concluded
 from co_tui.context.journal.outcomes import REPORTED_AN_ERROR
 from co_tui.context.journal.shell_edits import MOST_WRITTEN, Script, scripts_in
-from co_tui.context.journal.text_calls import calls_in_text
 from co_tui.context.journal.work_record import Call, WorkRecord
+from co_tui.context.memory.text_calls import calls_in_text
 from co_tui.events.stored_messages import RESTORED
 from tests.support.cases import each_case
 from tests.support.long_run import drawn

@@ -108,7 +108,8 @@ async def test_only_a_journal_written_anew_and_a_request_of_the_user_ask_a_model
         (asked,) = provider.summary_requests
         assert grown[-1].summary.splitlines()[0] in asked["messages"][-1]["content"], "the story is of what would fold"
         await work(session, provider, 1, lines=60)
-        assert (await session.compact()).summarised_by == MODEL and len(provider.summary_requests) == 2
+        before = len(provider.summary_requests)
+        assert (await session.compact()).summarised_by == MODEL and len(provider.summary_requests) > before
         assert replayed(home, session.id) == session.state
 
 
