@@ -172,9 +172,15 @@ class IndexedHistory(tuple[ModelMessage, ...]):
         return self._cut(range(first_run_end, tail), Trigger.WINDOW, pinned)
 
     def share_cut(self, trigger: Trigger, *, keep_from: int | None = None, pinned: Collection[int] = ()) -> Cut | None:
-        """Everything before the current turn, or before `keep_from`."""
+        """Everything before the current turn, or before `keep_from`; of a turn that is over, its prompt, too."""
         start = self.latest_prompt if keep_from is None else keep_from
-        return self._cut(range(self.cut_before(start or 0)), trigger, pinned)
+        return self._cut(range(self.cut_before(start or 0)), trigger, pinned, prompt=not self._is_over)
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the newest prompt was answered."""
+        last = self[-1] if self else None
+        return isinstance(last, ModelResponse) and not last.tool_calls and last.state == "complete"
 
     def turns_cut(self, count: int, trigger: Trigger, pinned: Collection[int] = ()) -> Cut | None:
         """The oldest `count` whole turns, never the current one (G3e)."""

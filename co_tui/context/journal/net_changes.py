@@ -215,7 +215,8 @@ def net(edits: Iterable[Iterable[str]]) -> list[list[str]]:
     is_placed: list[bool] = []
     for lines in edits:
         left = [*lines]
-        groups = [_without_taken_back(group, left) for group in groups]
+        removed = {line[1:].strip() for line in left if line[0] == "-"}
+        groups = [_without_taken_back(group, left, removed) for group in groups]
         groups.append([line for line in left if line])
         is_placed.append("" in left)
     telling = [list(_telling(group)) for group in groups]
@@ -225,9 +226,9 @@ def net(edits: Iterable[Iterable[str]]) -> list[list[str]]:
     ]
 
 
-def _without_taken_back(group: Sequence[str], later: list[str]) -> list[str]:
-    """The lines of an edit without those that a later one takes back, which are emptied in it."""
-    removed = {line[1:].strip() for line in later if line[:1] == "-"}
+def _without_taken_back(group: Sequence[str], later: list[str], removed: Collection[str]) -> list[str]:
+    """The lines of an edit without those that a later one takes back, which are emptied in it, and without lines
+    around it that this one `removed`."""
     group = [line for line in group if line[0] != " " or line[1:].strip() not in removed]
     is_elsewhere = _are_apart(group, later)
     kept: list[str] = []
@@ -258,12 +259,30 @@ def _takes_back(later: str, line: str) -> bool:
 
 def _fitting(groups: Sequence[Sequence[str]], room: float) -> Shown:
     """The lines of the newest groups for which there is room, in order: all, or without those that were removed."""
-    whole = [line for group in groups for line in group]
+    whole = _in_place(groups)
     if _cost(whole) <= room:
         return Shown(whole)
     has_added = any(line[0] == "+" for line in whole)
     left = [[line for line in group if line[0] != "-"] for group in groups] if has_added else groups
     return Shown(_newest([group for group in left if _changes(group)], room), not has_added)
+
+
+def _in_place(groups: Iterable[Sequence[str]]) -> list[str]:
+    """The lines of all edits; what stands below a line that is shown already comes there."""
+    lines: list[str] = []
+    for group in groups:
+        at = len(lines)
+        for line in group:
+            if line[0] == " ":
+                text = line[1:].strip()
+                there = (n for n, other in enumerate(lines) if other[0] in " +" and other[1:].strip() == text)
+                at = next(there, -1) + 1 if len(text) >= TELLING_CHARS else 0
+                if at:
+                    continue
+                at = len(lines)
+            lines.insert(at, line)
+            at += 1
+    return lines
 
 
 def _changes(lines: Iterable[str]) -> bool:

@@ -231,6 +231,27 @@ def test_a_line_that_was_replaced_is_no_longer_shown_as_the_place_of_another() -
     assert text == "shop.py:\n    -beta = 1\n    +beta = 2\n    …\n    -alpha = 1\n    +alpha = 2"
 
 
+def test_a_line_that_is_shown_already_is_where_later_changes_below_it_stand() -> None:
+    text = changed(
+        *edit("price_table = 1", "price_table = 2\nprice_limit = 3"),
+        *edit("rows = 1", "rows = 2"),
+        *edit("price_table = 2\nprice_limit = 3", "price_table = 2\nprice_lowest = 4\nprice_limit = 3"),
+    )
+    assert text == (
+        "shop.py:\n    -price_table = 1\n    +price_table = 2\n    +price_lowest = 4\n    +price_limit = 3\n"
+        "    …\n    -rows = 1\n    +rows = 2"
+    )
+
+
+def test_a_line_that_was_replaced_twice_is_no_place_either() -> None:
+    text = changed(
+        *edit('"shade_of_grey": 1', '"shade_of_grey": 2'),
+        *edit('"shade_of_grey": 2\n"end"', '"shade_of_grey": 2\n"shade_of_blue": 5\n"end"'),
+        *edit('"shade_of_grey": 2', '"shade_of_grey": 3'),
+    )
+    assert text.count("shade_of_grey") == 2 and '"shade_of_grey": 2' not in text
+
+
 def test_brackets_stay_with_the_lines_they_close() -> None:
     text = changed(*edit("a()", "if (x) {\n  a({\n    b: 1,\n  });\n}"))
     assert text == "shop.py:\n    -a()\n    +if (x) {\n    +  a({\n    +    b: 1,\n    +  });\n    +}"
