@@ -210,7 +210,8 @@ def _clipped(line: str) -> str:
 
 
 def net(edits: Iterable[Iterable[str]]) -> list[list[str]]:
-    """The lines of each edit without those that another one took back; after `…` where its place is not known."""
+    """The lines of each edit without those that another one took back, and with those that it put there instead; after
+    `…` where its place is not known."""
     groups: list[list[str]] = []
     is_placed: list[bool] = []
     for lines in edits:
@@ -227,21 +228,44 @@ def net(edits: Iterable[Iterable[str]]) -> list[list[str]]:
 
 
 def _without_taken_back(group: Sequence[str], later: list[str], removed: Collection[str]) -> list[str]:
-    """The lines of an edit without those that a later one takes back, which are emptied in it, and without lines
-    around it that this one `removed`."""
-    group = [line for line in group if line[0] != " " or line[1:].strip() not in removed]
+    """The lines of an edit without those that a later one takes back, with what that puts there instead. Both are
+    emptied in the later one, and lines around the edit that it `removed` are left out."""
     is_elsewhere = _are_apart(group, later)
     kept: list[str] = []
     was_taken = False
     for line in group:
         text = line[1:].strip()
-        tells = len(text) >= TELLING_CHARS or (not is_elsewhere and not is_empty(text))
+        is_telling = len(text) >= TELLING_CHARS
         at = next((at for at, other in enumerate(later) if _takes_back(other, line)), -1)
-        if was_taken := at >= 0 and (tells or was_taken):
+        if line[0] == " ":
+            was_taken = False
+            if text not in removed:
+                kept.append(line)
+            elif is_telling and at >= 0:
+                kept += _taken(later, at, "-+", group)
+        elif was_taken := at >= 0 and (was_taken or is_telling or (not is_elsewhere and not is_empty(text))):
             later[at] = ""
+            kept += _taken(later, at, "+", group) if line[0] == "+" else ()
         else:
             kept.append(line)
     return kept
+
+
+def _taken(later: list[str], at: int, signs: str, group: Sequence[str]) -> list[str]:
+    """The changed lines with these signs next to a line of an edit, which are emptied in it; but not those that take
+    back one of the group."""
+    begin = next((n for n in range(at, -1, -1) if later[n][:1] == " "), -1) + 1
+    end = next((n for n in range(at, len(later)) if later[n][:1] == " "), len(later))
+    taken: list[str] = []
+    for n in range(begin, end):
+        if (
+            later[n]
+            and later[n][0] in signs
+            and not any(_takes_back(later[n], line) for line in group if line[0] != " ")
+        ):
+            taken.append(later[n])
+            later[n] = ""
+    return taken
 
 
 def _are_apart(group: Sequence[str], later: Sequence[str]) -> bool:
@@ -251,8 +275,9 @@ def _are_apart(group: Sequence[str], later: Sequence[str]) -> bool:
 
 
 def _takes_back(later: str, line: str) -> bool:
-    """Whether a line removes one that was added, or adds one again that was removed, at the same depth."""
-    if line[0] == "+":
+    """Whether a line removes one that was added or stood there, or adds one again that was removed, at the same
+    depth."""
+    if line[0] in "+ ":
         return later[:1] == "-" and later[1:].strip() == line[1:].strip()
     return line[0] == "-" and later[:1] == "+" and later[1:].rstrip() == line[1:].rstrip()
 

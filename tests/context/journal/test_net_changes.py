@@ -51,9 +51,32 @@ def test_a_patch_that_was_shown_is_what_the_edits_come_to() -> None:
 
 
 def test_edits_of_a_message_that_is_still_in_the_request_are_not_stated() -> None:
-    work = record(*edit("a = 1", "a = 2"), *edit("a = 2", "a = 3\nb = 4"))
-    assert work.state_text(2_000, {0, 1}).endswith("Changed in shop.py:\n    -a = 1")
+    work = record(*edit("a = 1", "a = 2"), *edit("b = 3", "b = 4"))
+    assert work.state_text(2_000, {0, 1}).endswith("Changed in shop.py:\n    -a = 1\n    +a = 2")
     assert "Changed in" not in work.state_text(2_000, ())
+
+
+def test_what_a_newer_edit_makes_of_one_that_left_stands_in_its_place() -> None:
+    block = "try:\n    load_rows()\nexcept OldRowError:\n    pass  # no rows yet"
+    work = record(*edit("load_rows()", block), *edit("except OldRowError:", "except RowError:"))
+    expected = [
+        "    -load_rows()",
+        "    +try:",
+        "    +    load_rows()",
+        "    +except RowError:",
+        "    +    pass  # no rows yet",
+    ]
+    for gone in (ALL, {0, 1}):
+        assert work.state_text(2_000, gone).splitlines()[-5:] == expected
+    around = record(
+        *edit("first_row = 1\nlast = 1", "first_row = 1\nlast = 2"), *edit("first_row = 1", "first_row = 3")
+    )
+    assert around.state_text(2_000, ALL).splitlines()[-4:] == [
+        "    -first_row = 1",
+        "    +first_row = 3",
+        "    -last = 1",
+        "    +last = 2",
+    ]
 
 
 def test_edits_of_every_form_are_stated() -> None:
