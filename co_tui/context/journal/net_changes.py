@@ -218,8 +218,8 @@ def net(edits: Iterable[Iterable[str]]) -> list[list[str]]:
         left = [*lines]
         removed = {line[1:].strip() for line in left if line[0] == "-"}
         groups = [_without_taken_back(group, left, removed) for group in groups]
-        groups.append([line for line in left if line])
-        is_placed.append("" in left)
+        groups.append([line for line in left if line[1:]])
+        is_placed.append(len(groups[-1]) < len(left))
     telling = [list(_telling(group)) for group in groups]
     return [
         [GAP, *group] if group and group[0][0] != " " and not placed and any(telling[:at]) else group
@@ -244,7 +244,7 @@ def _without_taken_back(group: Sequence[str], later: list[str], removed: Collect
             elif is_telling and at >= 0:
                 kept += _taken(later, at, "-+", group)
         elif was_taken := at >= 0 and (was_taken or is_telling or (not is_elsewhere and not is_empty(text))):
-            later[at] = ""
+            later[at] = later[at][0]
             kept += _taken(later, at, "+", group) if line[0] == "+" else ()
         else:
             kept.append(line)
@@ -252,19 +252,17 @@ def _without_taken_back(group: Sequence[str], later: list[str], removed: Collect
 
 
 def _taken(later: list[str], at: int, signs: str, group: Sequence[str]) -> list[str]:
-    """The changed lines with these signs next to a line of an edit, which are emptied in it; but not those that take
-    back one of the group."""
-    begin = next((n for n in range(at, -1, -1) if later[n][:1] == " "), -1) + 1
-    end = next((n for n in range(at, len(later)) if later[n][:1] == " "), len(later))
+    """The lines with these signs of the same change as a removed line of an edit, which are emptied in it; but not those
+    that take back one of the group."""
+    begin = next((n for n in range(at, 0, -1) if later[n - 1][0] != "-"), 0)
+    middle = next((n for n in range(at, len(later)) if later[n][0] != "-"), len(later))
+    end = next((n for n in range(middle, len(later)) if later[n][0] != "+"), len(later))
     taken: list[str] = []
     for n in range(begin, end):
-        if (
-            later[n]
-            and later[n][0] in signs
-            and not any(_takes_back(later[n], line) for line in group if line[0] != " ")
-        ):
-            taken.append(later[n])
-            later[n] = ""
+        line = later[n]
+        if line[1:] and line[0] in signs and not any(_takes_back(line, other) for other in group if other[0] != " "):
+            taken.append(line)
+            later[n] = line[0]
     return taken
 
 
