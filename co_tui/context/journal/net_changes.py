@@ -252,7 +252,7 @@ def _without_taken_back(group: Sequence[str], later: list[str], removed: Collect
 
 
 def _taken(later: list[str], at: int, signs: str, group: Sequence[str]) -> list[str]:
-    """The lines with these signs of the same change as a removed line of an edit, which are emptied in it; but not those
+    """The lines with these signs of the same change as a removed line, which are emptied in their edit; but not those
     that take back one of the group."""
     begin = next((n for n in range(at, 0, -1) if later[n - 1][0] != "-"), 0)
     middle = next((n for n in range(at, len(later)) if later[n][0] != "-"), len(later))

@@ -11,7 +11,7 @@ from co_tui.context.indexed_history import EARLIER, is_replacement
 from co_tui.context.journal.calls import Role
 from co_tui.context.journal.choose_lines import Chooser
 from co_tui.context.journal.entries import Entry
-from co_tui.context.journal.shown_lines import FIRST, ShownLine, bare_line, bare_lines
+from co_tui.context.journal.shown_lines import FIRST, ShownLine, bare_line, bare_lines, runs_of
 from co_tui.context.journal.sources import Sources, remembered, with_neighbours
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in, parts_of
@@ -89,13 +89,9 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
 
 def _with_passages(entry: Entry, named: Collection[str]) -> Entry:
     """The entry with those of its passages that say something."""
-    passages: list[list[ShownLine]] = []
-    for line in entry.lines:
-        if passages and line.follows(passages[-1][-1]):
-            passages[-1].append(line)
-        else:
-            passages.append([line])
-    return entry._replace(lines=tuple(line for each in passages if _says_something(each, named) for line in each))
+    return entry._replace(
+        lines=tuple(line for each in runs_of(entry.lines) if _says_something(each, named) for line in each)
+    )
 
 
 def _says_something(passage: Sequence[ShownLine], named: Collection[str]) -> bool:

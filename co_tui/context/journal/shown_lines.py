@@ -1,7 +1,7 @@
 """The lines of a text that a journal may show, and which of them stood next to each other."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.memory.transcript_lines import LinePosition, lines_of
@@ -107,6 +107,17 @@ def shown_lines(
     if shown and not is_open:
         shown[-1] = shown[-1]._replace(is_last=True)
     return shown
+
+
+def runs_of(lines: Iterable[ShownLine]) -> list[list[ShownLine]]:
+    """The lines in passages: those that stood next to each other."""
+    runs: list[list[ShownLine]] = []
+    for line in lines:
+        if runs and line.follows(runs[-1][-1]):
+            runs[-1].append(line)
+        else:
+            runs.append([line])
+    return runs
 
 
 def is_in_head(line: str, head: str) -> bool:
