@@ -257,7 +257,12 @@ def says_little(conclusion: str) -> bool:
 
 def only_says_it_works(conclusion: str) -> bool:
     """Whether it says that tests pass or that it works, and of nothing else: true until the next change."""
-    return _WORKS.search(conclusion) is not None and not _NAMES.search(_NUMBERS.sub("", conclusion))
+    return _WORKS.search(conclusion) is not None and names_nothing(conclusion)
+
+
+def names_nothing(conclusion: str) -> bool:
+    """Whether it has no name of the code, so that it is about how the work stood then."""
+    return not _NAMES.search(_NUMBERS.sub("", conclusion))
 
 
 def retracts(text: str) -> bool:

@@ -22,12 +22,15 @@ from co_tui.context.journal.answers import Answer, answer_of
 from co_tui.context.journal.calls import EDIT, Begun, Role, begin_call, changed_by
 from co_tui.context.journal.command_runs import PathIndex
 from co_tui.context.journal.conclusions import (
+    STRONG,
     announcement,
     concluded,
     last_question,
+    names_nothing,
     only_says_it_works,
     rejects,
     retracts,
+    strength_of,
 )
 from co_tui.context.journal.errors import as_error_line
 from co_tui.context.journal.net_changes import GAP, patch_changes
@@ -164,6 +167,8 @@ class WorkRecord:
         """The number of the last message that changed a file."""
         self._edited: dict[str, list[int]] = {"": []}
         """Files → the steps that edited them; under no name, those that edited any."""
+        self._given_up: list[tuple[int, int]] = []
+        """The numbers of replies from the first edit of a file to what brought it back as it was before."""
         self._state = WorkState()
 
     def add(self, message: ModelMessage) -> None:
@@ -242,8 +247,14 @@ class WorkRecord:
             if step.concluded
             and step.number in numbers
             and not step.is_undone
+            and not self._is_given_up(step)
             and not (step.number < last_edit and only_says_it_works(step.concluded))
         ]
+
+    def _is_given_up(self, step: Step) -> bool:
+        """Whether a step only said how the work stood with edits that were undone later."""
+        is_within = any(first <= step.number <= last for first, last in self._given_up)
+        return is_within and names_nothing(step.concluded) and strength_of(step.concluded) < STRONG
 
     def _add_reply(self, number: int, message: ModelResponse) -> None:
         self._give_up()
@@ -369,7 +380,10 @@ class WorkRecord:
 
     def _undo(self, paths: Collection[str], outcome: str) -> None:
         """A command brought files back as they were before the edits."""
-        for at in self._steps_that_edited(paths):
+        edited = self._steps_that_edited(paths)
+        if edited and outcome == RESTORED_LATER:
+            self._given_up.append((self.steps[edited[0]].number, self.steps[-1].number))
+        for at in edited:
             edits = [
                 call
                 for call in self.steps[at].calls

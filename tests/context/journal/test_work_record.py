@@ -495,6 +495,17 @@ def test_that_it_works_is_stated_until_the_next_change() -> None:
     assert "All tests pass" not in later and "Concluded: The fix of `load_prices` works." in later
 
 
+def test_how_the_work_stood_with_edits_that_were_undone_is_not_stated() -> None:
+    edit = (call("edit", path="shop.py", old_string="first = 1", new_string="first = 2"), result("Edited."))
+    tried = call("bash", "There is a syntax error in line 46.", command="make"), result("E\n[exit code: 1]")
+    found = call("bash", "Here `load_prices` is called twice.", command="ls"), result("a.py")
+    back = call("bash", "The edit messed up the imports.", command="git checkout shop.py"), result("")
+    stated = record(*edit, *tried, *found).state_text(900, ALL)
+    assert "syntax error in line 46" in stated and "called twice" in stated
+    stated = record(*edit, *tried, *found, *back).state_text(900, ALL)
+    assert "syntax error" not in stated and "messed up" not in stated and "called twice" in stated
+
+
 def test_of_many_new_files_the_newest_are_named() -> None:
     made = [each for n in range(20) for each in (call("bash", command=f"cat > try_{n}.py <<'E'\nx\nE"), result(""))]
     line = next(line for line in record(*made).state_text(900, ALL).splitlines() if line.startswith("New files"))
