@@ -168,6 +168,10 @@ class ChangedFiles:
         if not is_new or (edit and before and not change.is_whole):
             self.changed_at = calls
 
+    def removed_after(self, path: str, number: int) -> set[str] | None:
+        """The lines that edits removed from a file after a message; None if these edits are not known."""
+        return self.net.removed_after(self._known(path), number)
+
     def _known(self, path: str) -> str:
         """The name under which a file is known: the whole path of one may be the other's, within its folder. A new one
         may be a copy."""

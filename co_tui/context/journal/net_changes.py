@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from co_tui.context.journal.shown_lines import clean, is_empty
+from co_tui.context.journal.shown_lines import NUMBER, clean, is_empty
 from co_tui.context.measure.count import estimate_text
 from co_tui.inert import one_line
 
@@ -28,8 +28,6 @@ LEAST_OF_PART: Final = 2
 GAP: Final = "…"
 HEADING_TOKENS: Final = 6
 _FILE: Final = re.compile(r"\+\+\+ (?:b/)?([^\t]+)|\*\*\* (?:Add|Update) File: (.+)")
-_NUMBER: Final = re.compile(r"^\s*(\d{1,7})(?:[:\t→-]|\Z)")
-"""Before a line of a file that is shown with numbers."""
 _NUMBERED_SHARE: Final = 0.8
 """Of the lines of such a file, how many follow one with the number before."""
 LEFT_OUT: Final = re.compile(
@@ -120,6 +118,14 @@ class NetChanges:
             there = seen | {line[1:].strip() for each in edits for line in each.lines if line[0] == "-"}
             edits[:] = [each.without_gone(there) if each.may_be_gone else each for each in edits]
 
+    def removed_after(self, path: str, number: int) -> set[str] | None:
+        """The lines that edits removed from a file after a message, without blanks around them; None if these edits are
+        not known."""
+        edits = [each for each in self._edits.get(path, ()) if each.at > number]
+        if not edits or any(each.may_be_gone for each in edits):
+            return None
+        return {line[1:].strip() for each in edits for line in each.lines if line[0] == "-"}
+
     def shown(self, gone: Collection[int], budget_tokens: float) -> dict[str, "Shown"]:
         """What changed in each file by edits in messages that are gone, within the budget, newest first."""
         found: dict[str, Shown] = {}
@@ -148,14 +154,14 @@ class Shown(NamedTuple):
 
 def are_numbered(lines: Sequence[str]) -> bool:
     """Whether lines of a file are shown with their numbers."""
-    numbers = [int(found[1]) if (found := _NUMBER.match(line)) else -1 for line in lines]
+    numbers = [int(found[1]) if (found := NUMBER.match(line)) else -1 for line in lines]
     following = sum(other == one + 1 > 0 for one, other in pairwise(numbers))
     return following > 0 and following >= _NUMBERED_SHARE * (len(lines) - 1)
 
 
 def without_numbers(lines: list[str]) -> list[str]:
     """The lines of a file without their numbers, if it is shown with them."""
-    return [_NUMBER.sub("", line) for line in lines] if are_numbered(lines) else lines
+    return [NUMBER.sub("", line) for line in lines] if are_numbered(lines) else lines
 
 
 def patch_changes(text: str) -> dict[str, list[str]]:

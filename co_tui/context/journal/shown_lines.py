@@ -38,6 +38,8 @@ _GOES_TO: Final = late_pattern(r"^cd \S+ && ")
 _WORD: Final = late_pattern(r"\w+")
 OF_A_MAP: Final = frozenset("│⋮├└")
 _NUMBERED: Final = late_pattern(r"\d+[:-]")
+NUMBER: Final = late_pattern(r"^\s*(\d{1,7})(?:[:\t→-]|\Z)")
+"""Before a line of a file that is shown with numbers."""
 _IDEOGRAM: Final = late_pattern(r"[\u2e80-\u9fff\uac00-\ud7af\uff00-\uffef]")
 _MARK: Final = late_pattern(rf"^\s*(?:(?:- |assistant: |user: |{NOT_A_HEADING})\s*)*")
 _HEADING: Final = late_pattern(
@@ -156,6 +158,11 @@ def is_below_file(line: str) -> bool:
 def safe(line: str) -> str:
     """The line, marked if it could be taken for a heading, a role or an entry."""
     return f"{NOT_A_HEADING}{line}" if _HEADING.match(line.lstrip()) else line
+
+
+def bare_code(line: str) -> str:
+    """A line of a file without the number that it is shown with, and without blanks around it."""
+    return NUMBER.sub("", line).strip()
 
 
 def _listed(lines: Sequence[str]) -> list[tuple[int, str]]:

@@ -16,6 +16,7 @@ from co_tui.context.journal.entries import Entry, Head, Kind, Place
 from co_tui.context.journal.shown_lines import (
     FIRST,
     ShownLine,
+    bare_code,
     bare_line,
     clean,
     is_empty,
@@ -118,6 +119,8 @@ class Sources:
             return Candidate(head, lines, Role.UNDONE)
         if any(self.work.is_outdated(call) for call in calls):
             return Candidate(head, lines, Role.OUTDATED)
+        if removed := {line for call in calls for line in self.work.removed_since(call)}:
+            lines = [line for line in lines if bare_code(line.text) not in removed]
         return Candidate(head, lines, calls[0].role if calls and head.kind is Kind.CALL else Role.SAID)
 
     def is_result_in(self, head: Head, number: int) -> bool:

@@ -191,10 +191,19 @@ class WorkRecord:
         return next((call for call in calls if call.result_at == place), None)
 
     def is_outdated(self, call: Call) -> bool:
-        """Whether a file that a call read was changed since, or the call was made again."""
+        """Whether a file that a call read was changed since in a way that is not known, or the call was made again."""
         if call.outcome and call.role in _REPEATABLE and GAP not in call.head and self._times[call.head] > call.time:
             return True
-        return any(self._changed_in.find(path.partition(":")[0]) > call.call_at[0] for path in call.read)
+        return any(removed is None for removed in self._removed_since(call))
+
+    def removed_since(self, call: Call) -> set[str]:
+        """The lines of files that a call read which edits removed since."""
+        return {line for removed in self._removed_since(call) for line in removed or ()}
+
+    def _removed_since(self, call: Call) -> Iterator[set[str] | None]:
+        for path in (each.partition(":")[0] for each in call.read):
+            if self._changed_in.find(path) > call.call_at[0]:
+                yield self._state.files.removed_after(path, call.call_at[0])
 
     def observes(self, number: int) -> bool:
         """Whether a user message is the result of a call in text, not the user's words."""
