@@ -50,7 +50,7 @@ elsewhere."""
 MAP_WEIGHT: Final = 0.7
 """What a line of a map of the project or a tree of files counts, which can be drawn again."""
 WEIGHTS: Final = {
-    Role.SAID: 1.2, Role.REST: 0.7, Role.READ: 0.7, Role.READ_LAST: 1.2, Role.WROTE: 0.7, Role.EDITED: 1.5,
+    Role.SAID: 1.2, Role.REST: 0.7, Role.READ: 0.7, Role.READ_LAST: 1.2, Role.WROTE: 0.6, Role.EDITED: 1.5,
     Role.LOOKED: 0.8, Role.SHOWED_CHANGES: 1.2, Role.RAN: 1.05, Role.ANSWERED: 2.0,
     Role.OUTDATED: 0.5, Role.UNDONE: 0.2,
 }  # fmt: skip
@@ -86,6 +86,8 @@ MOST_LISTED: Final = 8
 _NO_NAME: Final = late_pattern(r"\d+p|[0-9a-f]{24,}|\d{4}-\d\d-\d\d\S*|\d\d[T:]\d\d\S*")
 _ENDING: Final = late_pattern(r"\w{1,3}|\d+|html|json|jsonl|toml|yaml|java|scss|conf|lock|docx|xlsx|ipynb|swift|tfvars")
 """Of a file, an address or a version: many names have the same."""
+SHORT_CHARS: Final = 24
+"""A line that is no longer, such as `return rows`, is in many passages."""
 SPENT: Final = 0.01
 """Of the budget: stop when less than this is left."""
 
@@ -302,12 +304,19 @@ class Chooser:
 
     def _show_line(self, candidate: Candidate, place: int) -> bool:
         """Show a line and, before it, the name of the file that it is from."""
-        if self._cost(candidate, place) > self.budget or bare_line(candidate.lines[place].text) in self.shown:
+        if self._cost(candidate, place) > self.budget or self._is_twice(candidate, place):
             return False
         for each in dict.fromkeys((candidate.file_of.get(place, place), place)):
             if each not in candidate.chosen:
                 self._put(candidate, each)
         return True
+
+    def _is_twice(self, candidate: Candidate, place: int) -> bool:
+        """Whether a line is shown elsewhere; a short one may be, within a passage that would have a gap without it."""
+        line = bare_line(candidate.lines[place].text)
+        if line not in self.shown:
+            return False
+        return len(line) > SHORT_CHARS or not any(other in candidate.chosen for other in candidate.neighbours(place))
 
     def _put(self, candidate: Candidate, place: int) -> None:
         line = candidate.lines[place]

@@ -54,6 +54,19 @@ INLINE: Final = ("python -c", "node -e")
 """Programs that get their code as an argument."""
 INSTALLERS: Final = frozenset(("pip", "pip3", "uv", "npm", "pnpm", "yarn", "apt", "apt-get", "cargo", "brew", "gem"))
 TO_INSTALL: Final = frozenset(("install", "add", "i", "ci"))
+PACKS: Final = TO_INSTALL | {
+    "show",
+    "list",
+    "ls",
+    "freeze",
+    "info",
+    "view",
+    "outdated",
+    "uninstall",
+    "remove",
+    "download",
+}
+"""What installers do with packages, and not with the work."""
 MOST_TARGETS: Final = 12
 _TARGET_CHARS: Final = 300
 

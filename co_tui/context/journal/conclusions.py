@@ -25,7 +25,7 @@ _VAGUE: Final = late_pattern(
 )
 _SAYS_NOTHING: Final = late_pattern(
     r"(?:\b(?:is|are|looks?|seems?)(?: (?:now|very|quite|really))? (?:clear|interesting|promising|strange|odd|weird)"
-    r"|\bmakes? sense)[.!]*$",
+    r"|\bmakes? sense|\bhave an? \w+ (?:day|trip|flight|time)|\bglad I could help|\banother (?:thought|idea))[.!]*$",
     re.IGNORECASE,
 )
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")

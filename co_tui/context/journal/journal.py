@@ -41,9 +41,9 @@ LATEST_SHARE: Final = 0.4
 """Of the budget: at most this goes to those heads."""
 FINDINGS_SHARE: Final = 0.08
 """Of the budget: at most this goes to what the assistant found out, in its sentences."""
-LATEST_EDITS, LATEST_READS = 1, 2
-READ_SHARE: Final = 0.08
-"""Of the budget: at most this goes to each of the latest edits and files read."""
+LATEST_EDITS, LATEST_READS, LATEST_RUNS = 1, 5, 2
+PASSAGE_SHARE: Final = 0.08
+"""Of the budget: at most this goes to each of the latest edits, of the files read and of the commands run."""
 LINES_SHARE: Final = 0.96
 """Of the budget: the rest is for folded steps."""
 FILLED_SHARE: Final = 0.97
@@ -198,7 +198,7 @@ def _written(
     chooser = Chooser(weights, budget * (LINES_SHARE - NAMES_SHARE), there, shown, focus)
     if every_step:
         candidates = _with_findings(chooser, candidates, findings(sources, standing), budget * FINDINGS_SHARE)
-    _open_latest(chooser, candidates, budget * LATEST_SHARE, budget * READ_SHARE)
+    _open_latest(chooser, candidates, budget * LATEST_SHARE, budget * PASSAGE_SHARE)
     chooser.choose(candidates)
     places = {name: place for name in weights if (place := sources.last_place(name)) is not None}
     names = bare_names(weights, there, places, budget * NAMES_SHARE)
@@ -227,9 +227,9 @@ def _rendered(
     return _Written("\n".join(texts), tuple(entries[place] for place in sorted(entries)))
 
 
-def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float, read_room: float) -> None:
-    """Show the latest steps, the last edit of each kind with what it changed, where the user spoke, and what was read
-    last, which is worked on next."""
+def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float, passage_room: float) -> None:
+    """Show the latest steps, the last edit of each kind with what it changed, where the user spoke, and passages of
+    what was read and printed last, which is worked on next."""
     calls = [each for each in candidates if each.head.kind is Kind.CALL]
     prompts = [each for each in candidates if each.head.kind is Kind.USER]
     edits = _newest_of_each(each for each in calls if each.role in (Role.EDITED, Role.SHOWED_CHANGES))
@@ -242,8 +242,9 @@ def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float,
     for candidate in edits:
         chooser.show_best(candidate)
     reads = _newest_of_each(each for each in calls if each.role is Role.READ_LAST)
-    for candidate in (*edits[:LATEST_EDITS], *reads[:LATEST_READS]):
-        chooser.show_around_best(candidate, read_room)
+    runs = _newest_of_each(each for each in calls if each.role is Role.RAN and not each.is_dull)
+    for candidate in (*edits[:LATEST_EDITS], *reads[:LATEST_READS], *runs[:LATEST_RUNS]):
+        chooser.show_around_best(candidate, passage_room)
 
 
 def _newest_of_each(calls: Iterable[Candidate], *, with_result: bool = False) -> list[Candidate]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from posixpath import join
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.command_runs import is_same_path, program_and_rest
@@ -13,6 +14,7 @@ _PATCHED: Final = re.compile(
     re.MULTILINE,
 )
 _NO_FILE: Final = "/dev/null"
+_FOR_TRIES: Final = ("/tmp/", "/var/tmp/", "/private/tmp/")
 _OPENED: Final = re.compile(
     r"open\(\s*[rfbu]?[\"']([^\"'\n]+)[\"']\s*,\s*(?:mode\s*=\s*)?[\"'][rb]*[wax+]"
     r"|Path\(\s*[\"']([^\"'\n]+)[\"']\s*\)\s*\.write_"
@@ -54,6 +56,8 @@ def changes_of(simple: Simple) -> list[Change]:
         found += _CHANGES[program](simple)
     elif PYTHON.fullmatch(program):
         found += map(Change, _opened(simple))
+    if simple.folder.startswith(_FOR_TRIES):  # a file in a folder of the work may be called like it
+        found = [change._replace(path=join(simple.folder, change.path)) for change in found]
     named = dict.fromkeys(change for change in found if is_file_name(change.path))
     return list(named) if simple.is_sure else [Change(change.path, is_unclear=True) for change in named]
 

@@ -61,6 +61,8 @@ ANSWERED_ABOVE: Final = "was answered above."
 BEGUN_ABOVE: Final = "was begun: the last {} above {} for it."
 SHORT_CHARS: Final = 80
 """A longer message of the user says more than that something was wrong."""
+WHY_CHARS: Final = 100
+"""Of what was said when edits were undone."""
 ASKED_CHARS: Final = 60
 """Of the request that is meant."""
 ANNOUNCED_CHARS: Final = 200
@@ -103,7 +105,7 @@ class Call(NamedTuple):
 
     @property
     def is_undone(self) -> bool:
-        return self.outcome in _UNDONE
+        return self.outcome.partition(" (")[0] in _UNDONE
 
 
 class Step(NamedTuple):
@@ -392,13 +394,14 @@ class WorkRecord:
         edited = self._steps_that_edited(paths)
         if edited and outcome == RESTORED_LATER:
             self._given_up.append((self.steps[edited[0]].number, self.steps[-1].number))
+        why = one_line(self.steps[-1].concluded.replace('"', "'"), WHY_CHARS) if outcome == RESTORED_LATER else ""
         for at in edited:
             edits = [
                 call
                 for call in self.steps[at].calls
                 if call.changed and call.outcome in DONE and set(paths).issuperset(call.changed)
             ]
-            self._end_edits(at, edits, outcome)
+            self._end_edits(at, edits, f'{outcome} ("{why}")' if why and at == edited[-1] else outcome)
 
     def _steps_that_edited(self, paths: Iterable[str]) -> list[int]:
         """The steps before this one that edited one of these files, in order; of no name, those that edited any."""

@@ -11,6 +11,7 @@ from co_tui.context.journal.changed_files import RANGE_OF_LINES, ChangedFile, Ch
 from co_tui.context.journal.command_runs import (
     INLINE,
     INSTALLERS,
+    PACKS,
     READERS,
     RUN_ALL,
     RUNS_NOTHING,
@@ -57,7 +58,7 @@ BEFORE_CHANGE: Final = " (before the last change)"
 CHANGED_IN: Final = "Changed in "
 WITHOUT_REMOVED: Final = " (removed lines left out)"
 CHANGED_LATER: Final = " (before another change, which is not shown)"
-NET_SHARE: Final = 0.25
+NET_SHARE: Final = 0.3
 """Of the budget: at most this goes to the lines that were removed and added."""
 LEFT_OUT: Final = "Left out before commands: "
 LEFT_OUT_BEFORE_SOME: Final = "Left out before some commands: "
@@ -307,8 +308,8 @@ def _is_check(begun: Begun, changes: Sequence[Change]) -> bool:
     words = {word for simple in line for word in simple.words[1:]}
     works = [simple for simple in line if program_of(simple) not in READERS and program_of(simple) != WRITE]
     outputs = {path for simple in works for path in (*simple.written, *(simple.words if simple.is_filter else ()))}
-    installs = begun.verb in INSTALLERS and not TO_INSTALL.isdisjoint(words)
-    if installs or begun.run.program in INLINE or not RUNS_NOTHING.isdisjoint(words):
+    packs = begun.verb in INSTALLERS and not PACKS.isdisjoint(words)
+    if packs or begun.run.program in INLINE or not RUNS_NOTHING.isdisjoint(words):
         return False
     return bool(works) and all(change.path in outputs for change in changes)
 

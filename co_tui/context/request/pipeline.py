@@ -252,7 +252,8 @@ class Governor:
         """Lines that left the request and are relevant to its newest step, if there is room for any."""
         room = self.prompt_limit * (1 - self.policy.truncation_headroom) - reading.most_tokens
         budget = min(self._share(self.policy.recollection_share), room)
-        if budget < (LEAST_NOTE_TOKENS if is_prompt(measured.live[-1]) else LEAST_NOTE_OF_A_STEP_TOKENS):
+        is_asked = is_prompt(measured.live[-1]) and not sources.work.observes(len(sources.ledger.names) - 1)
+        if budget < (LEAST_NOTE_TOKENS if is_asked else LEAST_NOTE_OF_A_STEP_TOKENS):
             return Recollected()
         return recollect(sources, measured.live, budget / self.meter.ratio)
 

@@ -248,7 +248,16 @@ def test_the_latest_steps_are_different_ones() -> None:
     edits = [called("edit", "Edited.", path=f"part_{n}.py", old_string="0", new_string=f"row_{n}") for n in range(9)]
     lines = told(*[message for edit in edits for message in (*edit, *ran("make all", NOISE))], budget=300)
     assert [line for line in lines if line.startswith("- $ make all")] == ["- $ make all (again, time 9)"], lines
-    assert sum(line.startswith("- edit") for line in lines) > 5
+    assert sum(line.startswith("- edit") for line in lines) > 4
+
+
+def test_the_few_lines_that_were_read_last_are_shown_whole() -> None:
+    bodies = [f"def load_{n}(self):\n    rows = self._chain_{n}()\n    x = 1\n    return rows" for n in range(5)]
+    reads = [ran(f"sed -n '{n}0,{n}3p' query.py", body) for n, body in enumerate(bodies)]
+    tries = [ran(f"cat > try_{n}.py << 'E'\n{MODULE}\nE", "") for n in range(3)]
+    lines = told(*(message for step in (*reads, *tries) for message in step), budget=700)
+    text = "\n".join(line.removeprefix("    ") for line in lines)
+    assert all(body in text for body in bodies), text
 
 
 def test_the_newest_edit_of_a_file_is_shown_although_it_was_edited_before() -> None:

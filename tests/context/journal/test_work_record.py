@@ -502,7 +502,10 @@ def test_how_the_work_stood_with_edits_that_were_undone_is_not_stated() -> None:
     back = call("bash", "The edit messed up the imports.", command="git checkout shop.py"), result("")
     stated = record(*edit, *tried, *found).state_text(900, ALL)
     assert "syntax error in line 46" in stated and "called twice" in stated
-    stated = record(*edit, *tried, *found, *back).state_text(900, ALL)
+    work = record(*edit, *tried, *found, *back)
+    assert work.steps[0].calls[0].is_undone
+    assert work.steps[0].calls[0].outcome == 'undone later ("The edit messed up the imports.")'
+    stated = work.state_text(900, ALL)
     assert "syntax error" not in stated and "messed up" not in stated and "called twice" in stated
 
 
@@ -562,11 +565,31 @@ def test_a_search_that_found_nothing_is_no_failure_through_xargs() -> None:
     assert "failing" not in work.state_text(400, ALL)
 
 
-@pytest.mark.parametrize("text", ["The line in `manager.py` looks interesting!", "No, that doesn't make sense."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The line in `manager.py` looks interesting!",
+        "No, that doesn't make sense.",
+        "I just had another thought.",
+        "Have a great day!",
+    ],
+)
 def test_what_only_says_how_something_looks_is_stated_only_if_there_is_nothing_else(text: str) -> None:
     found = call("ls", "The cause is clear now: `close` is called twice.")
     assert text not in record(found, result("a.py"), call("ls", text), result("a.py")).state_text(500, ALL)
     assert f"Concluded: {text}" in record(call("ls", text), result("a.py")).state_text(500, ALL)
+
+
+def test_what_packages_there_are_is_no_check_of_the_work() -> None:
+    tests = call("bash", command="make test"), result("ok")
+    listed = call("bash", command="pip show wrapt"), result("Name: wrapt")
+    assert "Last command that went well: $ make test" in record(*tests, *listed).state_text(500, ALL)
+
+
+def test_a_file_in_a_folder_for_tries_is_not_one_of_the_work() -> None:
+    tried = call("bash", command="cd /tmp/repro && mkdir src && echo x > src/a.py && cp src/a.py src/b.py"), result("")
+    state = record(*tried).state_text(500, ALL)
+    assert "New files: /tmp/repro/src/b.py, /tmp/repro/src/a.py" in state and "Files changed" not in state
 
 
 def test_findings_stay_before_chatter() -> None:
