@@ -42,8 +42,8 @@ LATEST_SHARE: Final = 0.4
 FINDINGS_SHARE: Final = 0.08
 """Of the budget: at most this goes to what the assistant found out, in its sentences."""
 LATEST_EDITS, LATEST_READS, LATEST_RUNS = 1, 5, 2
-PASSAGE_SHARE: Final = 0.08
-"""Of the budget: at most this goes to each of the latest edits, of the files read and of the commands run."""
+PASSAGE_SHARE, PASSAGE_TOKENS = 0.08, 200
+"""Of the budget, and in tokens: at most this goes to each of the latest edits, files read and commands run."""
 LINES_SHARE: Final = 0.96
 """Of the budget: the rest is for folded steps."""
 FILLED_SHARE: Final = 0.97
@@ -198,7 +198,7 @@ def _written(
     chooser = Chooser(weights, budget * (LINES_SHARE - NAMES_SHARE), there, shown, focus)
     if every_step:
         candidates = _with_findings(chooser, candidates, findings(sources, standing), budget * FINDINGS_SHARE)
-    _open_latest(chooser, candidates, budget * LATEST_SHARE, budget * PASSAGE_SHARE)
+    _open_latest(chooser, candidates, budget * LATEST_SHARE, min(budget * PASSAGE_SHARE, PASSAGE_TOKENS))
     chooser.choose(candidates)
     places = {name: place for name in weights if (place := sources.last_place(name)) is not None}
     names = bare_names(weights, there, places, budget * NAMES_SHARE)
