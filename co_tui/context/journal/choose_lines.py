@@ -148,10 +148,17 @@ class Candidate:
                 file = place if names_file(line.text, following[place]) else None
         self.files = frozenset(self.file_of.values())
 
+    def is_result(self, place: int) -> bool:
+        """Whether a line is from the result of the step, not from its call."""
+        return self.lines[place].position.message != self.head.at[0]
+
     def weight_of(self, place: int) -> float:
-        """What a line counts: of a script that was run, what it printed counts as that of any other command."""
-        is_result = self.lines[place].position.message != self.head.at[0]
-        weight = WEIGHTS[Role.RAN if self.role is Role.WROTE and is_result else self.role]
+        """What a line counts: one of a script, in a file or a command, counts less than what it printed."""
+        is_result = self.is_result(place)
+        role = self.role
+        if role in (Role.RAN, Role.WROTE):
+            role = Role.RAN if is_result else Role.WROTE
+        weight = WEIGHTS[role]
         if self.role is Role.EDITED and not is_result:
             weight *= SIGN_WEIGHTS.get(self.lines[place].text[:1], AROUND_CHANGE_WEIGHT)
         if self.head.kind is Kind.USER and len(self.lines) > LONG_PROMPT:
@@ -241,11 +248,15 @@ class Chooser:
         return max(range(len(candidate.lines)), key=lambda place: self._worth(candidate, place))
 
     def show_around_best(self, candidate: Candidate, room: float) -> None:
-        """Show all of a step whose head is shown or, if that takes more than the room, the lines around the best."""
+        """Show all of a step whose head is shown or, if that takes more than the room, the lines around the best; of
+        its result, if it has one and is no edit."""
         if not candidate.is_open or not candidate.lines:
             return
-        best = self._best(candidate)
-        for place in sorted(range(len(candidate.lines)), key=lambda place: abs(place - best)):
+        all_places = range(len(candidate.lines))
+        of_result = [] if candidate.role is Role.EDITED else [*filter(candidate.is_result, all_places)]
+        places = of_result or all_places
+        best = max(places, key=lambda place: self._worth(candidate, place))
+        for place in sorted(places, key=lambda place: abs(place - best)):
             cost = self._cost(candidate, place)
             if cost > room:
                 return

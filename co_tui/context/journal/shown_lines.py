@@ -23,10 +23,11 @@ _ENVELOPE: Final = late_pattern(
     r"|\[?(?:The )?[Cc]ommand (?:completed|finished|executed|failed)(?: with (?:exit )?code:? -?\d+)?\.?\]?"
     r"|\[(?:Current working directory|Python interpreter): .*\]|\((?:Open file|Current directory): .*\)|bash-\$"
     r"|EXECUTION RESULT of \[.*\]:|\[[\w ]+ for '.*'\] Result:|OBSERVATION:"
+    r"|[-+ ]?[ \t]*(?:#|//|\*|/\*)[ \t]*Copyright\b.*"
     r"|WARNING: (?:Running pip as the 'root' user|Retrying \(Retry).*"
     r"|\[notice\] (?:A new release of pip|To update, run).*"
 )
-"""A line that wraps a result, or a notice that says nothing about it."""
+"""A line that wraps a result, or a notice that says nothing about it, nor about a file."""
 _PROGRESS: Final = late_pattern(
     r".*(?:\d{1,3}%\s*[|\[(]|[|\[][#=>█▏▎▍▌▋▊▉━╸╺ .-]{6,}[|\]]|[━█]{6,}).*"
     r"|\s*(?:\d+\s+){2,12}[\d.kMG]*\s.*--:--:--.*|\s*% Total\s+% Received.*|\s*Dload\s+Upload.*"

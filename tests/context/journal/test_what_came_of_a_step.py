@@ -301,6 +301,19 @@ def test_what_an_installer_printed_gives_way() -> None:
     assert shown("pip install parts") < shown("npm run parts")
 
 
+def test_who_owns_a_file_is_no_result() -> None:
+    owners = "\n".join(f"+# Copyright (c) 20{n} The owners of part_{n}" for n in range(10, 20))
+    lines = told(*ran("git show 1234abc", f"{owners}\n+price_table = load_prices()\n+row_limit = 12"))
+    assert any("price_table" in line for line in lines) and not any("Copyright" in line for line in lines)
+
+
+def test_what_a_script_printed_last_is_shown_although_its_names_are_all_new() -> None:
+    script = "\n".join(f"script_part_{n} = make_part_{n}()" for n in range(30))
+    printed = "\n".join(f"printed_part_{n} has row_{n}" for n in range(30))
+    lines = told(*ran(f'python -c "\n{script}\n"', printed), *ran("make", NOISE), budget=900)
+    assert sum("printed_part" in line for line in lines) >= 4, lines
+
+
 def test_that_pip_ran_as_root_is_no_result() -> None:
     warning = "WARNING: Running pip as the 'root' user can result in broken permissions and conflicting behaviour"
     notice = "[notice] A new release of pip is available: 23.2 -> 26.1\n[notice] To update, run: pip install -U pip"
