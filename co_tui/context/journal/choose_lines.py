@@ -44,6 +44,9 @@ SIGN_WEIGHTS: Final = {"+": 1.3, "-": 1.0}
 AROUND_CHANGE_WEIGHT: Final = 0.8
 """Of an edit, what lines count that were added, removed, or stood around them."""
 LONG_PROMPT: Final = 15
+LONG_REPLY: Final = 25
+DUMPED_WEIGHT: Final = 0.5
+"""What lines count of a reply with more lines than that, but for its sentences: it repeats what a program printed."""
 PASTED_WEIGHT: Final = 0.3
 """What lines count of a prompt with more lines than that: most of it was pasted. The user's own words are quoted
 elsewhere."""
@@ -163,6 +166,8 @@ class Candidate:
             weight *= SIGN_WEIGHTS.get(self.lines[place].text[:1], AROUND_CHANGE_WEIGHT)
         if self.head.kind is Kind.USER and len(self.lines) > LONG_PROMPT:
             weight *= PASTED_WEIGHT
+        if self.head.kind is Kind.SAID and len(self.lines) > LONG_REPLY and not self.tells_alone(place):
+            weight *= DUMPED_WEIGHT
         return weight * DULL_WEIGHT if self.is_dull else weight
 
     def neighbours(self, place: int) -> list[int]:

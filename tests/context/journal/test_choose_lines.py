@@ -8,6 +8,7 @@ from co_tui.context.journal.choose_lines import (
     GAP_COST,
     LINE_COST,
     LONG_PROMPT,
+    LONG_REPLY,
     MOST_LISTED,
     Candidate,
     Chooser,
@@ -155,6 +156,15 @@ def test_what_a_user_pasted_leaves_room_for_what_was_found() -> None:
         chooser = Chooser({"pasted_0": 1.5, "found_x": 1.0}, 200)
         chooser.choose([asked, found])
         assert chooser.taken[0][0] is (asked if is_first else found)
+
+
+def test_what_a_long_reply_repeats_of_a_program_leaves_room_for_what_was_found() -> None:
+    dumped = [f"- option_{n}: the_{n}" for n in range(LONG_REPLY + 1)]
+    for printed, is_first in ((dumped, False), (dumped[:3], True)):
+        reply, found = candidate(0, Kind.SAID, "", *printed), candidate(1, Kind.CALL, "see", "the error_x of found_x")
+        chooser = Chooser({"option_1": 1.3, "found_x": 1.0}, 200)
+        chooser.choose([reply, found])
+        assert chooser.taken[0][0] is (reply if is_first else found)
 
 
 def test_lines_of_a_map_keep_the_name_of_their_file() -> None:
