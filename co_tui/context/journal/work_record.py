@@ -58,7 +58,7 @@ UNDONE, RESTORED_LATER, SET_ASIDE = "undone by the user", "undone later", "set a
 """The outcomes of edits that no longer count."""
 _UNDONE: Final = frozenset((UNDONE, RESTORED_LATER, SET_ASIDE))
 ANSWERED_ABOVE: Final = "was answered above."
-BEGUN_ABOVE: Final = "was begun: the last {} above {} for it."
+BEGUN_ABOVE: Final = "was asked before the last {} above, which {} for it."
 SHORT_CHARS: Final = 80
 """A longer message of the user says more than that something was wrong."""
 WHY_CHARS: Final = 100

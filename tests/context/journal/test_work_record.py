@@ -685,10 +685,12 @@ def test_the_state_says_how_far_the_last_request_is_if_it_is_below() -> None:
     steps = (call("edit", announces, path="a.py", old="1.5", new="2"), result("ok"))
     work = record(*REQUEST, *steps)
     assert work.state_text(400, {0, 1, 2, 4, 5}).startswith(
-        'The request "Now make every price a whole number" below was begun: the last step above is for it. '
+        'The request "Now make every price a whole number" below was asked before the last step above, which is for it. '
         f'It began: "{announces}"\n'
     )
-    assert "2 steps above are for it" in record(*REQUEST, *steps, *steps).state_text(400, {*range(3), *range(4, 8)})
+    assert "the last 2 steps above, which are for it" in record(*REQUEST, *steps, *steps).state_text(
+        400, {*range(3), *range(4, 8)}
+    )
     for gone in ({0, 1, 2, 3, 4, 5}, {0, 1, 2}):  # it is not below; nothing for it is gone
         assert "The request" not in work.state_text(400, gone)
     assert "The request" not in record(said("Look"), *steps).state_text(400, {1, 2})
@@ -709,7 +711,7 @@ def test_the_state_says_which_question_a_short_request_below_came_after() -> Non
     asked_for = 'The request "yes" below came after "Shall I round the taxes, too?"'
     assert work.state_text(400, set(range(4))).startswith(asked_for)
     begun = record(*asked, said("yes"), call("edit", path="a.py", old="1.5", new="2"), result("ok"))
-    assert begun.state_text(400, {*range(4), 5, 6}).startswith(f"{asked_for} and was begun: ")
+    assert begun.state_text(400, {*range(4), 5, 6}).startswith(f"{asked_for} and was asked before ")
     for gone in ({0, 1, 2}, set(range(5))):  # the question is still there; the answer is gone
         assert "came after" not in work.state_text(400, gone)
     long = record(*asked, said("Never mind the taxes. " + "Now read every file of the shop again. " * 9))
