@@ -685,8 +685,8 @@ def test_the_state_says_how_far_the_last_request_is_if_it_is_below() -> None:
     steps = (call("edit", announces, path="a.py", old="1.5", new="2"), result("ok"))
     work = record(*REQUEST, *steps)
     assert work.state_text(400, {0, 1, 2, 4, 5}).startswith(
-        'The request "Now make every price a whole number" below was asked before the last step above, which is for it. '
-        f'It began: "{announces}"\n'
+        'The request "Now make every price a whole number" below was asked before the last step above, which is for '
+        f'it. It began: "{announces}"\n'
     )
     assert "the last 2 steps above, which are for it" in record(*REQUEST, *steps, *steps).state_text(
         400, {*range(3), *range(4, 8)}
