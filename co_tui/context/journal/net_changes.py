@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from co_tui.context.journal.outline import defined_in
 from co_tui.context.journal.shown_lines import NUMBER, clean, is_empty
 from co_tui.context.measure.count import estimate_text
 from co_tui.inert import one_line
@@ -52,6 +53,11 @@ class Edit(NamedTuple):
     """False for replacements of a script, which may have found nothing to replace."""
     may_be_gone: bool = False
     """Whether the file was changed later in a way that is not known."""
+    defined: frozenset[str] = frozenset()
+    """The definitions that it names: edits of different ones are apart, however alike their lines are."""
+
+    def is_apart_from(self, other: "Edit") -> bool:
+        return bool(self.defined) and bool(other.defined) and self.defined.isdisjoint(other.defined)
 
     def is_refuted_by(self, seen: Collection[str], *, fewest: int) -> bool:
         """Whether the lines that it removed are still there, at least so many, and none that it added."""
@@ -71,6 +77,11 @@ class Edit(NamedTuple):
         )
 
 
+def edit_of(lines: Sequence[str], whole: Sequence[str] = ()) -> Edit:
+    """An edit with these lines, of which there may be more on the whole."""
+    return Edit(0, tuple(lines), defined=frozenset(defined_in(line[1:] for line in whole or lines)))
+
+
 class NetChanges:
     """The edits of each file, the file changed last at the end."""
 
@@ -78,7 +89,7 @@ class NetChanges:
         self._edits: dict[str, list[Edit]] = {}
 
     def add(self, path: str, at: int, lines: Sequence[str], *, is_sure: bool = True) -> None:
-        edit = Edit(at, tuple(_bounded(_telling(map(_clipped, lines)))), is_sure)
+        edit = edit_of(tuple(_bounded(_telling(map(_clipped, lines)))), lines)._replace(at=at, is_sure=is_sure)
         earlier = self._edits.pop(path, [])
         if is_sure:
             earlier = [each._replace(lines=()) if each.is_made_by(edit) else each for each in earlier]
@@ -132,7 +143,7 @@ class NetChanges:
         for path, edits in reversed(self._edits.items()):
             if budget_tokens < LEAST_TOKENS:
                 break
-            left = net(edit.lines for edit in edits)
+            left = net(edits)
             groups = [lines for edit, lines in zip(edits, left, strict=True) if edit.at in gone and lines]
             heading = estimate_text(path) + HEADING_TOKENS
             shown = _fitting(groups, budget_tokens - heading)
@@ -215,15 +226,20 @@ def _clipped(line: str) -> str:
     return f"{line[0]}{cleaned}"
 
 
-def net(edits: Iterable[Iterable[str]]) -> list[list[str]]:
+def net(edits: Iterable[Edit]) -> list[list[str]]:
     """The lines of each edit without those that another one took back, and with those that it put there instead; after
     `…` where its place is not known."""
+    earlier: list[Edit] = []
     groups: list[list[str]] = []
     is_placed: list[bool] = []
-    for lines in edits:
-        left = [*lines]
+    for edit in edits:
+        left = [*edit.lines]
         removed = {line[1:].strip() for line in left if line[0] == "-"}
-        groups = [_without_taken_back(group, left, removed) for group in groups]
+        groups = [
+            group if edit.is_apart_from(of) else _without_taken_back(group, left, removed)
+            for of, group in zip(earlier, groups, strict=True)
+        ]
+        earlier.append(edit)
         groups.append([line for line in left if line[1:]])
         is_placed.append(len(groups[-1]) < len(left))
     telling = [list(_telling(group)) for group in groups]
@@ -297,14 +313,14 @@ def _fitting(groups: Sequence[Sequence[str]], room: float) -> Shown:
 
 
 def _in_place(groups: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of all edits; what stands below a line that is shown already comes there."""
+    """The lines of all edits; what stands below a line that another one added comes there."""
     lines: list[str] = []
     for group in groups:
         at = len(lines)
         for line in group:
             if line[0] == " ":
                 text = line[1:].strip()
-                there = (n for n, other in enumerate(lines) if other[0] in " +" and other[1:].strip() == text)
+                there = (n for n, other in enumerate(lines) if other[0] == "+" and other[1:].strip() == text)
                 at = next(there, -1) + 1 if len(text) >= TELLING_CHARS else 0
                 if at:
                     continue

@@ -1,6 +1,6 @@
 """The outline of a file: how long it is, and what it defines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from co_tui.inert import one_line
@@ -24,9 +24,14 @@ def outline_of(lines: Sequence[str]) -> str:
     """How long a file is, and the definitions or headings seen in it; empty without any."""
     if len(lines) < FEWEST_OUTLINED:
         return ""
-    matches = (found for line in lines if (found := _DEFINES.match(line)))
-    names = dict.fromkeys((found[1] or found[2] or found[3] or "").lstrip("# ").strip() for found in matches)
+    names = defined_in(lines)
     return f"{len(lines)} lines: {one_line(', '.join(names), OUTLINE_CHARS)}" if names else ""
+
+
+def defined_in(lines: Iterable[str]) -> list[str]:
+    """The names of definitions, and headings, each once."""
+    matches = (found for line in lines if (found := _DEFINES.match(line)))
+    return [*dict.fromkeys((found[1] or found[2] or found[3] or "").lstrip("# ").strip() for found in matches)]
 
 
 def written_outline(text: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import Final, NamedTuple
 
-from co_tui.context.journal.net_changes import GAP, MOST_LINES, net, patch_changes
+from co_tui.context.journal.net_changes import GAP, MOST_LINES, edit_of, net, patch_changes
 from co_tui.context.journal.shell_files import (
     NOT_APPLIED,
     base_name,
@@ -158,7 +158,9 @@ def edits_of(line: Iterable[Simple]) -> dict[str, list[str]]:
             found.setdefault(path, []).append(edited_lines("", simple.document)[:MOST_LINES])
         for path, lines in _sed_edits(simple).items():
             found.setdefault(path, []).append(lines)
-    return {path: groups[0] if len(groups) == 1 else [*chain(*net(groups))] for path, groups in found.items()}
+    return {
+        path: groups[0] if len(groups) == 1 else [*chain(*net(map(edit_of, groups)))] for path, groups in found.items()
+    }
 
 
 def documents_of(line: Iterable[Simple]) -> dict[str, str]:

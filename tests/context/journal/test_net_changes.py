@@ -275,6 +275,16 @@ def test_a_line_that_was_replaced_twice_is_no_place_either() -> None:
     assert text.count("shade_of_grey") == 2 and '"shade_of_grey": 2' not in text
 
 
+def test_edits_of_different_definitions_are_apart_however_alike_their_lines_are() -> None:
+    before = "function {0}(name) {{\n  current_name = name;\n  theme = load(name);\n}}"
+    after = "function {0}(name) {{\n  current_name = name;\n  try {{\n    theme = load(name);\n  }} catch {{ {1} }}\n}}"
+    edits = [(before.format(name), after.format(name, "dark()")) for name in ("initTheme", "setTheme")]
+    again = (after.format("setTheme", "dark()"), after.format("setTheme", "throw_on()"))
+    text = changed(*(message for old, new in (*edits, again) for message in edit(old, new)))
+    assert text.count("+    theme = load(name);") == 2 and text.count("-  theme = load(name);") == 2
+    assert text.count("catch { dark() }") == 1 and text.count("catch { throw_on() }") == 1
+
+
 def test_brackets_stay_with_the_lines_they_close() -> None:
     text = changed(*edit("a()", "if (x) {\n  a({\n    b: 1,\n  });\n}"))
     assert text == "shop.py:\n    -a()\n    +if (x) {\n    +  a({\n    +    b: 1,\n    +  });\n    +}"
