@@ -241,7 +241,7 @@ def _open_latest(chooser: Chooser, candidates: Sequence[Candidate], room: float,
         chooser.open(candidate)
     for candidate in edits:
         chooser.show_best(candidate)
-    reads = _newest_of_each(each for each in calls if each.role is Role.READ_LAST)
+    reads = _newest_of_each(each for each in calls if each.role in (Role.READ_LAST, Role.LOOKED))
     runs = _newest_of_each(each for each in calls if each.role is Role.RAN and not each.is_dull)
     for candidate in (*edits[:LATEST_EDITS], *reads[:LATEST_READS], *runs[:LATEST_RUNS]):
         chooser.show_around_best(candidate, passage_room)

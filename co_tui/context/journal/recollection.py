@@ -11,7 +11,7 @@ from co_tui.context.indexed_history import EARLIER, is_replacement
 from co_tui.context.journal.calls import Role
 from co_tui.context.journal.choose_lines import Chooser
 from co_tui.context.journal.entries import Entry
-from co_tui.context.journal.shown_lines import FIRST, ShownLine, bare_line, bare_lines, runs_of
+from co_tui.context.journal.shown_lines import FIRST, OF_A_MAP, ShownLine, bare_line, bare_lines, runs_of
 from co_tui.context.journal.sources import Sources, remembered, with_neighbours
 from co_tui.context.memory.ledger import Ledger
 from co_tui.context.memory.names import names_in, parts_of
@@ -76,15 +76,18 @@ def _recollected(sources: Sources, live: Sequence[ModelMessage], budget_tokens: 
     chooser = Chooser(weights, budget_tokens, there, shown)
     found = (each for each in remembered(sources, weights) if each.role not in (Role.OUTDATED, Role.UNDONE))
     around = with_neighbours(sources, list(found), LINES_AROUND)
-    candidates = [
-        replace(each, lines=[line for line in each.lines if bare_line(line.text) not in shown]) for each in around
-    ]
+    candidates = [replace(each, lines=[line for line in each.lines if _is_new(line, shown)]) for each in around]
     best = heapq.nlargest(MOST_ENTRIES, candidates, key=chooser.best_worth)
     for left, each in zip(range(len(best), 0, -1), best, strict=True):
         if each.lines and chooser.open(each):
             chooser.show_around_best(each, chooser.budget / left)
     entries = (_with_passages(each.entry, named) for each in candidates)
     return Recollected(tuple(entry for entry in entries if entry.lines))
+
+
+def _is_new(line: ShownLine, shown: Collection[str]) -> bool:
+    """Whether a line is not in the request, and none of a map of the project, which can be drawn again."""
+    return bare_line(line.text) not in shown and line.text.lstrip()[:1] not in OF_A_MAP
 
 
 def _with_passages(entry: Entry, named: Collection[str]) -> Entry:
