@@ -32,6 +32,7 @@ EDIT: Final = "edit"
 READ: Final = "read"
 _CONTENTS: Final = ("content", "file_text", "contents", "text", "file_content", "new_content", "code_edit")
 """Arguments with the text of a file that is written."""
+_PATCHES: Final = frozenset(("patch", "diff"))
 _NUMBERS: Final = frozenset(("startline", "insertline", "line", "afterline", "linenumber"))
 _INSERTED: Final = ("replacement_text", "insert_text", "new_str", "new_text", "replacement", *_CONTENTS)
 """Arguments with the text that is put at a line, or instead of it."""
@@ -248,8 +249,10 @@ def _inserted(values: Mapping[str, Any]) -> list[str]:
 
 
 def _patch_in(values: Mapping[str, Any]) -> str:
-    given = (value for key, value in values.items() if key not in _CONTENTS and isinstance(value, str))
-    return next((value for value in given if "*** Begin Patch" in value or "\n+++ " in value), "")
+    """The patch that a call is given, in the form of `apply_patch` or, under its name, of `diff`."""
+    given = {key: value for key, value in values.items() if key not in _CONTENTS and isinstance(value, str)}
+    named = (value for key, value in given.items() if key in _PATCHES and "\n+++ " in value)
+    return next((value for value in given.values() if "*** Begin Patch" in value), "") or next(named, "")
 
 
 def plan_in(tool: str, values: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.outline import defined_in
-from co_tui.context.journal.shown_lines import NUMBER, clean, is_empty
+from co_tui.context.journal.shown_lines import NUMBER, clean, is_empty, single_blanks
 from co_tui.context.measure.count import estimate_text
 from co_tui.inert import one_line
 
@@ -53,6 +54,8 @@ class Edit(NamedTuple):
     """False for replacements of a script, which may have found nothing to replace."""
     may_be_gone: bool = False
     """Whether the file was changed later in a way that is not known."""
+    is_cut: bool = False
+    """Whether some of its lines are not known, or not as a whole."""
     defined: frozenset[str] = frozenset()
     """The definitions that it names: edits of different ones are apart, however alike their lines are."""
 
@@ -79,7 +82,10 @@ class Edit(NamedTuple):
 
 def edit_of(lines: Sequence[str], whole: Sequence[str] = ()) -> Edit:
     """An edit with these lines, of which there may be more on the whole."""
-    return Edit(0, tuple(lines), defined=frozenset(defined_in(line[1:] for line in whole or lines)))
+    whole = whole or lines
+    changes = [line for line in whole if line[0] in "+-" and line[1:].strip()]
+    is_cut = len(changes) > sum(line[0] in "+-" for line in lines) or any(len(line) > LINE_CHARS for line in changes)
+    return Edit(0, tuple(lines), is_cut=is_cut, defined=frozenset(defined_in(line[1:] for line in whole)))
 
 
 class NetChanges:
@@ -130,12 +136,13 @@ class NetChanges:
             edits[:] = [each.without_gone(there) if each.may_be_gone else each for each in edits]
 
     def removed_after(self, path: str, number: int) -> set[str] | None:
-        """The lines that edits removed from a file after a message, without blanks around them; None if these edits are
-        not known."""
-        edits = [each for each in self._edits.get(path, ()) if each.at > number]
-        if not edits or any(each.may_be_gone for each in edits):
+        """The lines that edits removed from a file after a message, with single blanks; None if not all are known."""
+        all_edits = self._edits.get(path, [])
+        edits = [each for each in all_edits if each.at > number]
+        may_lack = len(edits) == MOST_EDITS or any(each.may_be_gone or each.is_cut for each in edits)
+        if not edits or may_lack:
             return None
-        return {line[1:].strip() for each in edits for line in each.lines if line[0] == "-"}
+        return {single_blanks(line[1:]) for each in edits for line in each.lines if line[0] == "-"}
 
     def shown(self, gone: Collection[int], budget_tokens: float) -> dict[str, "Shown"]:
         """What changed in each file by edits in messages that are gone, within the budget, newest first."""
@@ -147,7 +154,7 @@ class NetChanges:
             groups = [lines for edit, lines in zip(edits, left, strict=True) if edit.at in gone and lines]
             heading = estimate_text(path) + HEADING_TOKENS
             shown = _fitting(groups, budget_tokens - heading)
-            if len(shown.lines) >= min(LEAST_SHOWN, sum(map(len, groups))) > 0:
+            if len(shown.lines) >= min(LEAST_SHOWN, len(_in_place(groups))) > 0:
                 found[path] = shown._replace(may_be_gone=any(each.may_be_gone for each in edits))
                 budget_tokens -= heading + _cost(shown.lines)
         return found
@@ -235,10 +242,9 @@ def net(edits: Iterable[Edit]) -> list[list[str]]:
     for edit in edits:
         left = [*edit.lines]
         removed = {line[1:].strip() for line in left if line[0] == "-"}
-        groups = [
-            group if edit.is_apart_from(of) else _without_taken_back(group, left, removed)
-            for of, group in zip(earlier, groups, strict=True)
-        ]
+        near = [not edit.is_apart_from(of) for of in earlier]
+        for part in (_without_taken_back, partial(_without_replaced, removed=removed)):
+            groups = [part(group, left) if is_near else group for group, is_near in zip(groups, near, strict=True)]
         earlier.append(edit)
         groups.append([line for line in left if line[1:]])
         is_placed.append(len(groups[-1]) < len(left))
@@ -249,27 +255,34 @@ def net(edits: Iterable[Edit]) -> list[list[str]]:
     ]
 
 
-def _without_taken_back(group: Sequence[str], later: list[str], removed: Collection[str]) -> list[str]:
+def _without_taken_back(group: Sequence[str], later: list[str]) -> list[str]:
     """The lines of an edit without those that a later one takes back, with what that puts there instead. Both are
-    emptied in the later one, and lines around the edit that it `removed` are left out."""
+    emptied in the later one."""
     is_elsewhere = _are_apart(group, later)
     kept: list[str] = []
     was_taken = False
     for line in group:
         text = line[1:].strip()
-        is_telling = len(text) >= TELLING_CHARS
-        at = next((at for at, other in enumerate(later) if _takes_back(other, line)), -1)
-        if line[0] == " ":
-            was_taken = False
-            if text not in removed:
-                kept.append(line)
-            elif is_telling and at >= 0:
-                kept += _taken(later, at, "-+", group)
-        elif was_taken := at >= 0 and (was_taken or is_telling or (not is_elsewhere and not is_empty(text))):
+        at = -1 if line[0] == " " else next((at for at, other in enumerate(later) if _takes_back(other, line)), -1)
+        tells = len(text) >= TELLING_CHARS or (not is_elsewhere and not is_empty(text))
+        if was_taken := at >= 0 and (was_taken or tells):
             later[at] = later[at][0]
             kept += _taken(later, at, "+", group) if line[0] == "+" else ()
         else:
             kept.append(line)
+    return kept
+
+
+def _without_replaced(group: Sequence[str], later: list[str], removed: Collection[str]) -> list[str]:
+    """The lines of an edit without those around it that a later one `removed`, with that change in their place."""
+    kept: list[str] = []
+    for line in group:
+        text = line[1:].strip()
+        if line[0] != " " or text not in removed:
+            kept.append(line)
+        elif len(text) >= TELLING_CHARS:
+            at = next((at for at, other in enumerate(later) if _takes_back(other, line)), -1)
+            kept += _taken(later, at, "-+", group) if at >= 0 else ()
     return kept
 
 

@@ -162,8 +162,13 @@ def safe(line: str) -> str:
 
 
 def bare_code(line: str) -> str:
-    """A line of a file without the number that it is shown with, and without blanks around it."""
-    return NUMBER.sub("", line).strip()
+    """A line of a file without the number that it is shown with, and with single blanks."""
+    return single_blanks(NUMBER.sub("", line))
+
+
+def single_blanks(line: str) -> str:
+    """A line without blanks around it, and with single ones in it."""
+    return " ".join(line.split())
 
 
 def _listed(lines: Sequence[str]) -> list[tuple[int, str]]:

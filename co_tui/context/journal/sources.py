@@ -97,7 +97,8 @@ class Sources:
         if (head := self._call_head(place)) is not None:
             return head
         if by == MODEL:
-            return Head(place, Kind.SAID, "")
+            calls = (call.call_at[1] for call in self.work.calls_of(place[0]))
+            return Head((place[0], max((part + 1 for part in calls if part < place[1]), default=0)), Kind.SAID, "")
         return Head(place, Kind.USER, one_line(text, PROMPT_CHARS)) if by == USER else Head(place, Kind.NOTE, by)
 
     def _call_head(self, place: Place) -> Head | None:

@@ -104,6 +104,11 @@ class Call(NamedTuple):
     """Which of the calls with the same head it is."""
 
     @property
+    def stands(self) -> bool:
+        """Whether it is an edit that was made and not undone."""
+        return bool(self.changed) and self.outcome in DONE
+
+    @property
     def is_undone(self) -> bool:
         return self.outcome.partition(" (")[0] in _UNDONE
 
@@ -369,7 +374,7 @@ class WorkRecord:
     def _undo_last(self, path: str = "") -> None:
         """The user undid the edits of the newest reply with any; or a tool the newest edit of a file."""
         for at in reversed(self._steps_that_edited([path])):
-            edits = [call for call in self.steps[at].calls if call.changed and call.outcome in DONE]
+            edits = [call for call in self.steps[at].calls if call.stands]
             if path:
                 edits = [call for call in edits if path in call.changed][-1:]
             if edits:
@@ -391,17 +396,19 @@ class WorkRecord:
 
     def _undo(self, paths: Collection[str], outcome: str) -> None:
         """A command brought files back as they were before the edits."""
-        edited = self._steps_that_edited(paths)
-        if edited and outcome == RESTORED_LATER:
-            self._given_up.append((self.steps[edited[0]].number, self.steps[-1].number))
+        ended: dict[int, list[Call]] = {}
+        for at in self._steps_that_edited(paths):
+            calls = self.steps[at].calls
+            edits = [each for each in calls if each.stands and set(paths).issuperset(each.changed)]
+            if edits:
+                ended[at] = edits
         why = one_line(self.steps[-1].concluded.replace('"', "'"), WHY_CHARS) if outcome == RESTORED_LATER else ""
-        for at in edited:
-            edits = [
-                call
-                for call in self.steps[at].calls
-                if call.changed and call.outcome in DONE and set(paths).issuperset(call.changed)
-            ]
-            self._end_edits(at, edits, f'{outcome} ("{why}")' if why and at == edited[-1] else outcome)
+        for at, edits in ended.items():
+            self._end_edits(at, edits, f'{outcome} ("{why}")' if why and at == max(ended) else outcome)
+        if ended and outcome == RESTORED_LATER:
+            first = min(ended)
+            if not any(call.stands for step in self.steps[first:] for call in step.calls):
+                self._given_up.append((self.steps[first].number, self.steps[-1].number))
 
     def _steps_that_edited(self, paths: Iterable[str]) -> list[int]:
         """The steps before this one that edited one of these files, in order; of no name, those that edited any."""

@@ -1,11 +1,12 @@
 """Calls that a model writes in its text, for agents without tool calls, and the observations that answer them."""
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Final, NamedTuple
+
+from pydantic_core import from_json
 
 from co_tui.context.memory.unwrap import edit_blocks, edit_in, with_edits_marked
 from co_tui.events.content import content_text
@@ -13,7 +14,7 @@ from co_tui.late_pattern import late_pattern
 
 _READ_CHARS: Final = 200_000
 _FUNCTION: Final = late_pattern(r"<function=([\w.-]+)>(.*?)(?:</function>|\Z)", re.DOTALL)
-_PARAMETER: Final = late_pattern(r"<parameter=([\w.-]+)>(.*?)</parameter>", re.DOTALL)
+_PARAMETER: Final = late_pattern(r"<(parameter)=([\w.-]+)>")
 _TAGGED: Final = late_pattern(
     r"^[ \t]*<(execute_bash|execute_ipython|command|bash)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.MULTILINE
 )
@@ -22,7 +23,8 @@ _NESTED: Final = late_pattern(
     r"(.*?)(?:</\1>|\Z)",
     re.DOTALL | re.MULTILINE,
 )
-_FIELD: Final = late_pattern(r"<(\w+)>(.*?)</\1>", re.DOTALL)
+_FIELD: Final = late_pattern(r"<((\w+))>")
+"""What begins a value of a call: how its end is called, and its name."""
 _FENCE: Final = late_pattern(r"(`{3,})([\w.+-]*)[ \t]*")
 """A line that begins a block of code, or ends one."""
 _FENCES: Final = ("```", "<source>", "<code>", "<pre>", "<codeblock>", "<sourcecode>")
@@ -51,6 +53,8 @@ class TextCall(NamedTuple):
     begin: int
     """Where it is in the text."""
     end: int
+    text: str
+    """What it says, in lines."""
     is_sure: bool = True
     """Else it may be a suggestion: a command counts only once an observation answers it."""
     is_answered: bool = True
@@ -69,7 +73,7 @@ def pieces_of(text: str) -> list[Piece]:
     pieces: list[Piece] = []
     said = 0
     for call in calls_in_text(text):
-        pieces += [Piece(with_edits_marked(text[said : call.begin])), Piece(values_text(call.values), call)]
+        pieces += [Piece(with_edits_marked(text[said : call.begin])), Piece(call.text, call)]
         said = call.end
     pieces.append(Piece(with_edits_marked(text[said:])))
     return [piece for piece in pieces if piece.call or piece.text.strip()] or pieces[-1:]
@@ -103,38 +107,67 @@ def is_observation(text: str) -> bool:
 
 
 def _functions(text: str) -> Iterator[TextCall]:
-    if "<function=" in text:
-        for found in _FUNCTION.finditer(text):
-            values = {name: value.strip("\n") for name, value in _PARAMETER.findall(found[2])}
-            yield TextCall(found[1], values, *found.span())
+    for found in _FUNCTION.finditer(text) if "<function=" in text else ():
+        fields = _fields(found[2], _PARAMETER)
+        if fields.values or found[0].endswith("</function>"):
+            yield TextCall(found[1], fields.values, *found.span(), fields.text)
     at = len(text.partition(_CALL)[0])
     for piece in text.split(_CALL)[1:]:
         inside, closed, _ = piece.partition(_CALLED)
         begin, at = at, at + len(_CALL) + len(piece)
         try:
-            call = json.loads(inside)
+            call = from_json(inside)  # it refuses half of an escaped pair, which cannot be stored
         except (ValueError, RecursionError):
             continue
         if isinstance(call, dict) and isinstance(given := call.get("arguments"), dict):
-            yield TextCall(str(call.get("name") or "tool"), given, begin, begin + len(_CALL + inside + closed))
+            end = begin + len(_CALL + inside + closed)
+            yield TextCall(str(call.get("name") or "tool"), given, begin, end, values_text(given))
 
 
 def _tagged(text: str) -> Iterator[TextCall]:
     for found in _NESTED.finditer(text):
-        values = {name: value.strip() for name, value in _FIELD.findall(found[2])}
-        yield TextCall(found[1], values, *found.span())
+        fields = _fields(found[2], _FIELD)
+        values = {name: value.strip() for name, value in fields.values.items()}
+        yield TextCall(found[1], values, *found.span(), fields.text)
     for found in _TAGGED.finditer(text):
         if body := found[2].strip():
             key = "code" if found[1] == "execute_ipython" else "command"
-            yield TextCall(found[1], {key: body}, *found.span(), is_sure=found[1].startswith("execute"))
+            yield TextCall(found[1], {key: body}, *found.span(), body, is_sure=found[1].startswith("execute"))
+
+
+class _Fields(NamedTuple):
+    values: Mapping[str, str]
+    text: str
+    """All values; the text itself, if it says more."""
+
+
+def _fields(text: str, begins: re.Pattern[str]) -> _Fields:
+    """The values in a text. In one pass: what is never closed is searched for once."""
+    values: dict[str, str] = {}
+    others: list[str] = []
+    unclosed: set[str] = set()
+    end, count = 0, 0
+    for found in begins.finditer(text):
+        closing = f"</{found[1]}>"
+        if found.start() < end or closing in unclosed:
+            continue
+        if (at := text.find(closing, found.end())) < 0:
+            unclosed.add(closing)
+            continue
+        values[found[2]] = text[found.end() : at].strip("\n")
+        others.append(text[end : found.start()])
+        end, count = at + len(closing), count + 1
+    is_all = len(values) == count and not "".join((*others, text[end:])).strip()
+    return _Fields(values, values_text(values) if is_all else text)
 
 
 def _fenced(text: str) -> Iterator[TextCall]:
     """The last fenced command: agents with this protocol run one a reply."""
     last = next(reversed(list(_fences(text))), None)
     if last is not None and last.language in _SHELL_FENCES and last.text.strip():
-        values = {"command": last.text.strip("\n")}
-        yield TextCall("bash", values, last.begin, last.end, is_sure=last.language.startswith("mswea"))
+        command = last.text.strip("\n")
+        is_sure = last.language.startswith("mswea")
+        yield TextCall("bash", {"command": command}, last.begin, last.end, command, is_sure)
 
 
 class _Fence(NamedTuple):
@@ -185,14 +218,14 @@ def _edits(text: str) -> Iterator[TextCall]:
             call = call._replace(values={**call.values, "edits": [*call.values["edits"], edit]}, end=end)
             continue
         if call is not None:
-            yield call
-        call = TextCall(_EDIT, {"path": last, "edits": [edit]}, begin, end, is_answered=False) if last else None
+            yield call._replace(text=values_text(call.values))
+        call = TextCall(_EDIT, {"path": last, "edits": [edit]}, begin, end, "", is_answered=False) if last else None
     if call is not None:
-        yield call
+        yield call._replace(text=values_text(call.values))
     for fence in _fences(text) if "\n+++ " in text else ():
         if fence.language in _PATCHES and (name := _PATCHED.search(fence.text)):
             values = {"path": name[1], "patch": fence.text}
-            yield TextCall(_EDIT, values, fence.begin, fence.end, is_sure=False, is_answered=False)
+            yield TextCall(_EDIT, values, fence.begin, fence.end, fence.text, is_sure=False, is_answered=False)
 
 
 def _says(text: str) -> bool:

@@ -285,6 +285,42 @@ def test_edits_of_different_definitions_are_apart_however_alike_their_lines_are(
     assert text.count("catch { dark() }") == 1 and text.count("catch { throw_on() }") == 1
 
 
+def test_a_line_that_is_put_at_the_place_of_another_is_first_taken_back_where_it_was_added() -> None:
+    text = changed(
+        *edit("first_row_a = 1\nsecond_row = 1", "first_row_a = 1\nsecond_row = 2"),
+        *edit("other_row_b = 5", "third_row_c = 6"),
+        *edit("first_row_a = 1\nthird_row_c = 6", "fourth_row_d = 7"),
+    )
+    assert "third_row_c" not in text and "+fourth_row_d = 7" in text and "-other_row_b = 5" in text
+
+
+def test_few_lines_of_several_edits_are_stated_though_they_come_together() -> None:
+    text = changed(
+        *edit("first_row = 2", "first_row = 4\nfirst_row = 2"), *edit("first_row = 4", "first_row = 4\nx = 5")
+    )
+    assert "+first_row = 4" in text and "+x = 5" in text
+
+
+def test_what_was_read_is_outdated_if_not_all_edits_of_it_are_known() -> None:
+    lines = [f"price_{n} = load({n})" for n in range(90)]
+    read = call("read", path="shop.py"), result("\n".join(lines))
+    few = record(*read, *edit(lines[3], "x = 1"), *edit("rows\tof = 2", "y = 1"))
+    seen = few.calls_of(0)[0]
+    assert not few.is_outdated(seen) and few.removed_since(seen) == {lines[3], "rows of = 2"}
+    long = "price = " + " + ".join(lines[:9])
+    for changes in ([("\n".join(lines), "z = 1")], [(each, "") for each in lines[:14]], [(long, "z = 1")]):
+        work = record(*read, *(message for old, new in changes for message in edit(old, new)))
+        assert work.is_outdated(work.calls_of(0)[0])
+
+
+@each_case("new", ["TEXT = (\n--- a/till.py\n+++ b/till.py\n@@ -1 +1 @@\n)", "+++\ntitle = 1\n+++ end"])
+def test_a_diff_that_an_edit_writes_into_a_file_changes_no_other_one(new: str) -> None:
+    state = record(*edit("a = 1", new)).state_text(900, ALL)
+    assert state.startswith("Files changed: shop.py\n")
+    asked = call("create_pull_request", body="Mend it\n--- a/till.py\n+++ b/till.py\n@@ -1 +1 @@\n-a\n+b")
+    assert "Files changed" not in record(asked, result("#12")).state_text(900, ALL)
+
+
 def test_brackets_stay_with_the_lines_they_close() -> None:
     text = changed(*edit("a()", "if (x) {\n  a({\n    b: 1,\n  });\n}"))
     assert text == "shop.py:\n    -a()\n    +if (x) {\n    +  a({\n    +    b: 1,\n    +  });\n    +}"

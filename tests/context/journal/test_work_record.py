@@ -509,6 +509,20 @@ def test_how_the_work_stood_with_edits_that_were_undone_is_not_stated() -> None:
     assert "syntax error" not in stated and "messed up" not in stated and "called twice" in stated
 
 
+def test_a_file_that_is_restored_takes_back_nothing_that_was_said_while_others_changed() -> None:
+    def of(path: str) -> list[ModelMessage]:
+        return [call("edit", path=path, old_string="one = 1", new_string="one = 2"), result("Edited.")]
+
+    def back(text: str) -> list[ModelMessage]:
+        return [call("bash", text, command="git checkout a.py"), result("")]
+
+    said = call("ls", "There is a deadlock between both workers."), result("a")
+    work = record(*of("a.py"), *back(""), *of("b.py"), *said, *of("a.py"), *back("It was wrong here."))
+    assert "There is a deadlock" in work.state_text(900, ALL)
+    outcomes = [each.outcome for step in work.steps for each in step.calls if each.changed == ("a.py",)]
+    assert outcomes[0] == "undone later" and 'undone later ("It was wrong here.")' in outcomes
+
+
 def test_of_many_new_files_the_newest_are_named() -> None:
     made = [each for n in range(20) for each in (call("bash", command=f"cat > try_{n}.py <<'E'\nx\nE"), result(""))]
     line = next(line for line in record(*made).state_text(900, ALL).splitlines() if line.startswith("New files"))

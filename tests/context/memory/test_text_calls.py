@@ -1,5 +1,7 @@
 """Calls that an agent writes in its text, as pieces of their own."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -69,6 +71,30 @@ def test_a_command_in_a_text_is_a_piece_and_the_words_around_it_are_others(text:
     pieces = pieces_of(text)
     assert [piece.text for piece in pieces if piece.call] == calls
     assert all(text.count(piece.text) == 1 for piece in pieces)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A call begins with `<function=run>` and never ends.\nThe cause is that `load_prices` keeps `cache_v7` open.",
+        '<function=get_prices>{"city": "cache_v7"}</function>',
+        "<function=run>so that it\n<parameter=command>make</parameter> and more</function>",
+        "<function=run><parameter=a>1</parameter><parameter=a>2</parameter></function>",
+        "<function=run><parameter=a>1</parameter><parameter=b>never closed</function>",
+        "<read_file>\nsrc/a.py\n</read_file>",
+        '<tool_call>{"name": "note", "arguments": {"text": "half of \\ud83d a pair"}}</tool_call>',
+    ],
+)
+def test_what_a_call_says_beside_its_values_is_not_lost(text: str) -> None:
+    said = "".join(piece.text for piece in pieces_of(text))
+    said.encode()
+    words = re.findall(r"\w{4,}|\d", re.sub(r"</?\w+(?:=\w+)?>", " ", text))
+    assert set(words) <= set(re.findall(r"\w{4,}|\d", said))
+
+
+def test_values_that_never_end_are_searched_for_once() -> None:
+    for text in ("<function=x>" + "<parameter=a>" * 20_000 + "</function>", "<read_file>\n" + "<a>" * 60_000):
+        assert len(pieces_of(text)[0].text) > 100_000
 
 
 SAID = st.sampled_from(
