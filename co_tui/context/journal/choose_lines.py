@@ -262,11 +262,11 @@ class Chooser:
         places = of_result or all_places
         best = max(places, key=lambda place: self._worth(candidate, place))
         for place in sorted(places, key=lambda place: abs(place - best)):
-            cost = self._cost(candidate, place)
-            if cost > room:
+            if self._cost(candidate, place) > room:
                 return
-            if place not in candidate.chosen and self._show_line(candidate, place):
-                room -= cost
+            left = self.budget
+            if place not in candidate.chosen and self._show(candidate, place):
+                room -= left - self.budget
 
     def choose(self, candidates: Sequence[Candidate]) -> None:
         """Choose heads and lines; among equals, the newest."""
