@@ -311,8 +311,13 @@ def _takes_back(later: str, line: str) -> bool:
     """Whether a line removes one that was added or stood there, or adds one again that was removed, at the same
     depth."""
     if line[0] in "+ ":
-        return later[:1] == "-" and later[1:].strip() == line[1:].strip()
+        return later[:1] == "-" and _quoted(later[1:]) == _quoted(line[1:])
     return line[0] == "-" and later[:1] == "+" and later[1:].rstrip() == line[1:].rstrip()
+
+
+def _quoted(line: str) -> str:
+    """A line as a formatter may have left it, which prefers one kind of quotes."""
+    return line.strip().replace("'", '"')
 
 
 def _fitting(groups: Sequence[Sequence[str]], room: float) -> Shown:

@@ -294,6 +294,12 @@ def test_a_line_that_is_put_at_the_place_of_another_is_first_taken_back_where_it
     assert "third_row_c" not in text and "+fourth_row_d = 7" in text and "-other_row_b = 5" in text
 
 
+def test_a_line_is_taken_back_although_a_formatter_changed_its_quotes() -> None:
+    added = edit("row_of_all = 1", "row_of_all = 1\nheaders = call_args['headers']")
+    text = changed(*added, *edit('headers = call_args["headers"]', 'headers = get_args["headers"]'))
+    assert text == 'shop.py:\n     row_of_all = 1\n    +headers = get_args["headers"]'
+
+
 def test_few_lines_of_several_edits_are_stated_though_they_come_together() -> None:
     text = changed(
         *edit("first_row = 2", "first_row = 4\nfirst_row = 2"), *edit("first_row = 4", "first_row = 4\nx = 5")
