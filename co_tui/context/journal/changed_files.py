@@ -149,9 +149,9 @@ class ChangedFiles:
         if change.source and not change.is_restored and (of := self._known(change.source)) not in self._changed:
             self._copies[path] = of
         if change.is_whole or change.is_removed or change.is_restored:
-            self.net.forget(path)
+            self.net.forget(path, at)
         elif not edit:
-            self.net.doubt(path)
+            self.net.doubt(path, at)
         if edit and not change.is_removed and not change.is_restored:
             self.net.add(path, at, edit, is_sure=not begun.may_miss)
         before = self._changed.pop(path, None)
@@ -180,20 +180,20 @@ class ChangedFiles:
         there = (known for known in alike if known in self._changed and _is_whole_of(known, path))
         return next(there, path)
 
-    def undo(self, paths: Iterable[str]) -> None:
-        """The user undid an edit of these files."""
+    def undo(self, paths: Iterable[str], at: int) -> None:
+        """A message undid an edit of these files."""
         for path in map(self._known, paths):
             if (known := self._changed.pop(path, None)) is not None and known.times > 1:
                 self._changed[path] = known._replace(times=known.times - 1)
-            self.net.undo(path)
+            self.net.undo(path, at)
 
-    def restore(self, folder: str, as_before: Iterable[str], changed: Iterable[str]) -> None:
-        """The user restored files of a folder: some are as before all changes, others are changed."""
+    def restore(self, folder: str, as_before: Iterable[str], changed: Iterable[str], at: int) -> None:
+        """The user restored files of a folder by a message: some are as before all changes, others are changed."""
         known = {_whole_path(folder, path): path for path in self._changed}
         for path in as_before:
             name = known.get(_whole_path(folder, path), "")
             self._changed.pop(name, None)
-            self.net.forget(name)
+            self.net.forget(name, at)
         for path in changed:
             name = known.get(_whole_path(folder, path), path)
             self._changed.setdefault(name, ChangedFile(1))

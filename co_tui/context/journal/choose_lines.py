@@ -261,12 +261,16 @@ class Chooser:
         of_result = [] if candidate.role is Role.EDITED else [*filter(candidate.is_result, all_places)]
         places = of_result or all_places
         best = max(places, key=lambda place: self._worth(candidate, place))
+        whole = self.budget
         for place in sorted(places, key=lambda place: abs(place - best)):
-            if self._cost(candidate, place) > room:
-                return
-            left = self.budget
-            if place not in candidate.chosen and self._show(candidate, place):
-                room -= left - self.budget
+            self.budget = min(room, whole)
+            if self._cost(candidate, place) > self.budget:
+                break
+            if place not in candidate.chosen:
+                self._show(candidate, place)
+            spent = min(room, whole) - self.budget
+            room, whole = room - spent, whole - spent
+        self.budget = whole
 
     def choose(self, candidates: Sequence[Candidate]) -> None:
         """Choose heads and lines; among equals, the newest."""

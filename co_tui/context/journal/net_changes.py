@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -93,6 +92,8 @@ class NetChanges:
 
     def __init__(self) -> None:
         self._edits: dict[str, list[Edit]] = {}
+        self._unknown_at: dict[str, int] = {}
+        """The number of the last message that changed a file in a way that these edits do not tell."""
 
     def add(self, path: str, at: int, lines: Sequence[str], *, is_sure: bool = True) -> None:
         edit = edit_of(tuple(_bounded(_telling(map(_clipped, lines)))), lines)._replace(at=at, is_sure=is_sure)
@@ -101,23 +102,26 @@ class NetChanges:
             earlier = [each._replace(lines=()) if each.is_made_by(edit) else each for each in earlier]
         self._edits[path] = [*earlier, edit][-MOST_EDITS:]
         if len(self._edits) > MOST_FILES:
-            del self._edits[next(iter(self._edits))]
+            self.forget(next(iter(self._edits)), at)
 
-    def doubt(self, path: str) -> None:
-        """A file was changed in a way that is not known: edits of it may be gone."""
+    def doubt(self, path: str, at: int) -> None:
+        """A message changed a file in a way that is not known: edits of it may be gone."""
+        self._unknown_at[path] = at
         if edits := self._edits.get(path):
             edits[:] = [each._replace(may_be_gone=True) for each in edits]
 
     def replace(self, path: str, at: int, lines: Sequence[str]) -> None:
         """A patch shows all that was changed in a file."""
-        self.forget(path)
+        self.forget(path, at)
         self.add(path, at, lines)
 
-    def forget(self, path: str) -> None:
+    def forget(self, path: str, at: int) -> None:
+        self._unknown_at[path] = at
         self._edits.pop(path, None)
 
-    def undo(self, path: str) -> None:
-        """Forget the newest edit of a file."""
+    def undo(self, path: str, at: int) -> None:
+        """Forget the newest edit of a file, which a message undid."""
+        self._unknown_at[path] = at
         if edits := self._edits.pop(path, [])[:-1]:
             self._edits[path] = edits
 
@@ -140,7 +144,7 @@ class NetChanges:
         all_edits = self._edits.get(path, [])
         edits = [each for each in all_edits if each.at > number]
         may_lack = len(edits) == MOST_EDITS or any(each.may_be_gone or each.is_cut for each in edits)
-        if not edits or may_lack:
+        if not edits or may_lack or self._unknown_at.get(path, -1) > number:
             return None
         return {single_blanks(line[1:]) for each in edits for line in each.lines if line[0] == "-"}
 
@@ -242,9 +246,12 @@ def net(edits: Iterable[Edit]) -> list[list[str]]:
     for edit in edits:
         left = [*edit.lines]
         removed = {line[1:].strip() for line in left if line[0] == "-"}
-        near = [not edit.is_apart_from(of) for of in earlier]
-        for part in (_without_taken_back, partial(_without_replaced, removed=removed)):
-            groups = [part(group, left) if is_near else group for group, is_near in zip(groups, near, strict=True)]
+        near = [at for at, of in enumerate(earlier) if not edit.is_apart_from(of)]
+        # Of equal lines, those below the same line are meant, then the newest.
+        for at in sorted(near, key=lambda at: (_are_apart(groups[at], left), -at)):
+            groups[at] = _without_taken_back(groups[at], left)
+        for at in near:
+            groups[at] = _without_replaced(groups[at], left, removed)
         earlier.append(edit)
         groups.append([line for line in left if line[1:]])
         is_placed.append(len(groups[-1]) < len(left))

@@ -161,9 +161,9 @@ def safe(line: str) -> str:
     return f"{NOT_A_HEADING}{line}" if _HEADING.match(line.lstrip()) else line
 
 
-def bare_code(line: str) -> str:
-    """A line of a file without the number that it is shown with, and with single blanks."""
-    return single_blanks(NUMBER.sub("", line))
+def bare_code(line: str) -> tuple[str, str]:
+    """A line of a file with single blanks, and without a number, which may be its own or that of the line."""
+    return single_blanks(line), single_blanks(NUMBER.sub("", line))
 
 
 def single_blanks(line: str) -> str:

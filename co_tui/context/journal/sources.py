@@ -121,7 +121,7 @@ class Sources:
         if any(self.work.is_outdated(call) for call in calls):
             return Candidate(head, lines, Role.OUTDATED)
         if removed := {line for call in calls for line in self.work.removed_since(call)}:
-            lines = [line for line in lines if bare_code(line.text) not in removed]
+            lines = [line for line in lines if removed.isdisjoint(bare_code(line.text))]
         return Candidate(head, lines, calls[0].role if calls and head.kind is Kind.CALL else Role.SAID)
 
     def is_result_in(self, head: Head, number: int) -> bool:

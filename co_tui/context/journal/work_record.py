@@ -323,7 +323,9 @@ class WorkRecord:
     def _add_request(self, number: int, message: ModelRequest) -> None:
         match (message.metadata or {}).get(RESTORED):
             case {"folder": str(folder), "as_before": [*before], "changed": [*changed]}:
-                self._state.files.restore(folder, map(str, before), map(str, changed))
+                self._state.files.restore(folder, map(str, before), map(str, changed), number)
+                for path in (*before, *changed):
+                    self._changed_in.note(str(path), number)
         returned = [part for part in message.parts if isinstance(part, ToolReturnPart | RetryPromptPart)]
         for at, part in enumerate(transcript_parts(message)):
             if part.by.endswith(_OF_TOOL) and returned:
@@ -378,7 +380,10 @@ class WorkRecord:
             if path:
                 edits = [call for call in edits if path in call.changed][-1:]
             if edits:
-                self._state.files.undo(path for call in edits for path in call.changed)
+                number, changed = self._messages - 1, [name for call in edits for name in call.changed]
+                self._state.files.undo(changed, number)
+                for name in changed:
+                    self._changed_in.note(name, number)
                 self._end_edits(at, edits, RESTORED_LATER if path else UNDONE)
                 return
 

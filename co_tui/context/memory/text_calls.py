@@ -117,7 +117,7 @@ def _functions(text: str) -> Iterator[TextCall]:
         begin, at = at, at + len(_CALL) + len(piece)
         try:
             call = from_json(inside)  # it refuses half of an escaped pair, which cannot be stored
-        except (ValueError, RecursionError):
+        except (ValueError, TypeError, RecursionError):
             continue
         if isinstance(call, dict) and isinstance(given := call.get("arguments"), dict):
             end = begin + len(_CALL + inside + closed)
