@@ -167,6 +167,16 @@ def test_what_a_long_reply_repeats_of_a_program_leaves_room_for_what_was_found()
         assert chooser.taken[0][0] is (reply if is_first else found)
 
 
+def test_a_passage_keeps_to_its_room() -> None:
+    for room in (12, 40, 100, 300):
+        shown = candidate(0, Kind.CALL, "$ cat", "row_one", "row_two " * 80, "row_three of it", "row_four of it")
+        chooser = Chooser({"row_one": 9.0}, 2_000)
+        chooser.open(shown)
+        before = chooser.budget
+        chooser.show_around_best(shown, room)
+        assert before - chooser.budget <= room and (room < 300 or shown.chosen)
+
+
 def test_lines_of_a_map_keep_the_name_of_their_file() -> None:
     files = (f"src/part_{n}.py:\n⋮...\n│class Part{n}:\n│    def price_{n}(self):" for n in range(30))
     lines = rewritten(

@@ -294,6 +294,28 @@ def test_a_line_that_is_put_at_the_place_of_another_is_first_taken_back_where_it
     assert "third_row_c" not in text and "+fourth_row_d = 7" in text and "-other_row_b = 5" in text
 
 
+def test_of_equal_lines_the_one_below_the_same_line_is_taken_back() -> None:
+    below = [edit(f"{part}_part:", f"{part}_part:\nlog_the_result(x)") for part in ("first", "second")]
+    text = changed(*below[0], *below[1], *edit("second_part:\nlog_the_result(x)", "second_part:\ndone = True"))
+    assert text == ("shop.py:\n     first_part:\n    +log_the_result(x)\n     second_part:\n    +done = True")
+
+
+def test_what_was_read_before_a_change_that_is_not_known_is_outdated_whatever_comes_later() -> None:
+    read = call("read", path="shop.py"), result("rows = load_rows(1)\nsum = add(rows)")
+    known = edit("sum = add(rows)", "sum = 0")
+    unknown: list[list[ModelMessage]] = [
+        [call("write", path="shop.py", content="new = 1"), result("Written.")],
+        [call("bash", command="perl -0pi -e 's/a/b/' shop.py"), result("")],
+        [*edit("rows = load_rows(1)", "rows = 1"), call("undo_edit", path="shop.py"), result("Undone.")],
+        [*edit("rows = load_rows(1)", "rows = 1"), call("bash", command="git checkout shop.py"), result("")],
+    ]
+    for changes in unknown:
+        work = record(*read, *changes, *known)
+        assert work.is_outdated(work.calls_of(0)[0])
+    numbered = record(call("read", path="shop.py"), result('2: "february",\n3: "march",'), *edit('2: "february",', "x"))
+    assert numbered.removed_since(numbered.calls_of(0)[0]) == {'2: "february",'}
+
+
 def test_a_line_is_taken_back_although_a_formatter_changed_its_quotes() -> None:
     added = edit("row_of_all = 1", "row_of_all = 1\nheaders = call_args['headers']")
     text = changed(*added, *edit('headers = call_args["headers"]', 'headers = get_args["headers"]'))

@@ -92,6 +92,11 @@ def test_what_a_call_says_beside_its_values_is_not_lost(text: str) -> None:
     assert set(words) <= set(re.findall(r"\w{4,}|\d", said))
 
 
+def test_a_call_with_half_a_pair_in_it_is_left_in_its_text() -> None:
+    text = '<tool_call>{"name": "x", "arguments": {"a": "half \ud83d of"}}</tool_call>'
+    assert [piece.text for piece in pieces_of(text)] == [text]
+
+
 def test_values_that_never_end_are_searched_for_once() -> None:
     for text in ("<function=x>" + "<parameter=a>" * 20_000 + "</function>", "<read_file>\n" + "<a>" * 60_000):
         assert len(pieces_of(text)[0].text) > 100_000
