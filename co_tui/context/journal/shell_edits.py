@@ -25,6 +25,8 @@ _READ_CHARS: Final = 10_000
 _QUOTED = r"\"\"\"((?:[^\\]|\\.)*?)\"\"\"|'''((?:[^\\]|\\.)*?)'''|\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'"
 _TEXT = rf"(?>([rf]{{0,2}})(?:{_QUOTED}))"  # else the ends of unfinished texts are looked for again and again
 _ASSIGNED: Final = late_pattern(rf"^[ \t]*(\w+) = \(?\s*{_TEXT}", re.MULTILINE | re.DOTALL)
+_APPENDED: Final = late_pattern(rf"^[ \t]*(\w+) = (\w+) \+ \(?\s*{_TEXT}", re.MULTILINE | re.DOTALL)
+"""A text that a script puts behind one that it found."""
 _REPLACED: Final = late_pattern(rf"(\.replace|\bre\.sub)\(\s*(?:{_TEXT}|(\w+)),\s*(?:{_TEXT}|(\w+))\s*[,)]", re.DOTALL)
 _PUT: Final = late_pattern(
     rf"\b(?:\w*lines?|new\w*|out\w*|content\w*|result\w*)\.(?:append|insert)"
@@ -97,11 +99,15 @@ def replacements_in(code: str) -> list[str]:
     """The lines that Python code removes and adds by replacing texts, as far as it has both; else new texts in it."""
     code = code[:_READ_CHARS]
     named = {found[1]: _text(found.groups()[1:]) for found in _ASSIGNED.finditer(code)}
+    appended = {found[2]: (found[1], _text(found.groups()[2:])) for found in _APPENDED.finditer(code)}
     changed: list[str] = []
     for found in _REPLACED.finditer(code):
         given = (found.groups()[1:7], found.groups()[7:])
         old, new = (named.get(part[5]) if part[5] else _text(part) for part in given)
-        if old is not None and new is not None and old.strip():
+        name, text = appended.get(given[0][5] or "", ("", ""))
+        if name and name == given[1][5]:
+            changed += edited_lines("", text)
+        elif old is not None and new is not None and old.strip():
             changed += _lines_of(old, new) if found[1] == ".replace" else _lines_found(old, new)
             if len(changed) > MOST_LINES:
                 break

@@ -36,6 +36,8 @@ _PATCHES: Final = frozenset(("diff", "patch", "udiff"))
 _PATCHED: Final = late_pattern(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
 _CALL, _CALLED = "<tool_call>", "</tool_call>"
 _NAME_CHARS: Final = 300
+MOST_UNCLOSED: Final = 100
+"""With more kinds of values that never end, a text is none of a call."""
 _OBSERVATION: Final = late_pattern(
     r"\s*(?:<returncode>|<args>\s*\[|<output>|<stdout>|<tool_response>|<function_results?>|EXECUTION RESULT of \["
     r"|OBSERVATION:|Observation:|\[[\w ]+ for '.*?'\] Result:|Exit code: \d|Command output:)"
@@ -153,6 +155,8 @@ def _fields(text: str, begins: re.Pattern[str]) -> _Fields:
             continue
         if (at := text.find(closing, found.end())) < 0:
             unclosed.add(closing)
+            if len(unclosed) > MOST_UNCLOSED:
+                break
             continue
         values[found[2]] = text[found.end() : at].strip("\n")
         others.append(text[end : found.start()])

@@ -159,6 +159,19 @@ def test_part_of_a_file_with_one_equal_line_refutes_nothing() -> None:
     assert "+total" not in changed(*by_script(SUMS), *looked("cat shop.py", SUMS[0]))
 
 
+def test_what_a_script_puts_behind_what_it_found_is_stated() -> None:
+    code = (
+        "match = re.search(r'(class Node.*?conditional = True)', content, re.DOTALL)\n"
+        "old = match.group(1)\n"
+        "new = old + '\\n\\n    @property\\n    def empty_value(self):\\n        return 1'\n"
+        "content = content.replace(old, new)\n"
+        "content = content.replace('    return 2', '    return 3')\n"
+    )
+    assert replacements_in(code) == [
+        "+@property", "+def empty_value(self):", "+    return 1", "-return 2", "+return 3"
+    ]  # fmt: skip
+
+
 def test_new_code_in_a_script_is_stated_if_nothing_is_replaced_by_name() -> None:
     code = (
         "new_method = '''\n    def total(self):\n        return 1\n'''\nopen('shop.py', 'w').write(head + new_method)\n"
