@@ -25,7 +25,7 @@ from tests.support.long_run import LONG_RUN, also_in_a_long_run
 from tests.support.provider import Provider, Reply
 from tests.support.replies import DONE, HELLO, STOP, call, chunk, sse
 from tests.support.stores import stored_events
-from tests.support.waiting import next_fact
+from tests.support.waiting import PATIENCE_S, next_fact
 
 KEY = "sk-test-0123456789abcdef"
 PLAIN_KEY = "f3a9c1d2e4b5a697"
@@ -49,13 +49,14 @@ async def poked(session: Session):
 
 
 @pytest.fixture
-async def session(home: Path, provider: Provider):
+async def session(home: Path, provider: Provider, request: pytest.FixtureRequest):
+    """May be given how long a request may be silent."""
     paths = locate({"CO_TUI_HOME": str(home)})
     config = ModelConfig(
         environ={"OPENAI_API_KEY": KEY, "GROQ_API_KEY": PLAIN_KEY},
         fetched_models=paths.models,
         base_url=provider.url,
-        request_timeout_s=1.0,
+        request_timeout_s=getattr(request, "param", PATIENCE_S),
     )
     environment = Environment(
         paths=paths,
@@ -82,15 +83,20 @@ PASSING = {
     "reset": Reply(text="half of an ans wer", reset_after=3),
     "reset at once": Reply(reset_after=0),
     "garbage": Reply(garbage=True),
+}
+SILENT = {
     "silence": Reply(text="one two three", delay_s=2.5),
     "a byte now and then": Reply(raw=(sse(HELLO), *([0.2, b": \n"] * 20))),
 }
 
 
-async def test_passing_failures_are_retried_and_reported(session: Session, provider: Provider) -> None:
-    for turn, name in enumerate(PASSING, 1):
+@pytest.mark.parametrize(("session", "failures"), [(PATIENCE_S, PASSING), (1.0, SILENT)], indirect=["session"])
+async def test_passing_failures_are_retried_and_reported(
+    session: Session, provider: Provider, failures: dict[str, Reply]
+) -> None:
+    for turn, (name, failure) in enumerate(failures.items(), 1):
         with named_case(name):
-            provider.script = [PASSING[name], Reply(text="All good now.")]
+            provider.script = [failure, Reply(text="All good now.")]
             listener, before = session.events(), len(session.state.timeline)
             assert await session.submit("hi") is Outcome.DONE
             (told,) = facts(list(session.state.timeline)[before:], SessionError)
