@@ -1,5 +1,7 @@
 """What an index says of a history is what its messages say, read one by one; and growing is like reading it again."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -82,6 +84,23 @@ def test_a_summary_alone_is_not_summarised_again() -> None:
     reply, prompt = ModelResponse(parts=[TextPart("yes")]), ModelRequest(parts=[PROMPT])
     assert IndexedHistory([summary, prompt]).share_cut(Trigger.BLOCKING) is None
     assert IndexedHistory([summary, reply, prompt]).share_cut(Trigger.BLOCKING) is not None
+
+
+def test_a_prompt_leaves_with_its_answer_and_not_before() -> None:
+    prompt, said = ModelRequest(parts=[PROMPT]), TextPart("I look.")
+    call, seen = ToolCallPart("look", {}, "c"), ModelRequest(parts=[ToolReturnPart("look", "seen", "c")])
+    look, done = ModelResponse(parts=[said, call]), ModelResponse(parts=[TextPart("done")])
+    answered: list[ModelMessage] = [prompt, look, seen, done]
+    for history, is_kept in (
+        (answered, False),
+        (answered[:3], True),
+        (answered[:2], True),
+        ([*answered[:3], replace(done, state="interrupted")], True),
+        ([*answered, prompt], True),
+    ):
+        cut = IndexedHistory([prompt, done, *history]).share_cut(Trigger.BACKGROUND, keep_from=len(history) + 2)
+        newest = max(n for n, each in enumerate([prompt, done, *history]) if each is prompt)
+        assert cut is not None and (newest not in cut.replaced) is is_kept
 
 
 def turns(count: int) -> list[ModelMessage]:

@@ -253,24 +253,22 @@ class Chooser:
         return max(range(len(candidate.lines)), key=lambda place: self._worth(candidate, place))
 
     def show_around_best(self, candidate: Candidate, room: float) -> None:
-        """Show all of a step whose head is shown or, if that takes more than the room, the lines around the best; of
-        its result, if it has one and is no edit."""
+        """Show the best line of a step whose head is shown, and those around it that fit the room. If the step is no
+        edit and has a result, they are lines of that."""
         if not candidate.is_open or not candidate.lines:
             return
         all_places = range(len(candidate.lines))
         of_result = [] if candidate.role is Role.EDITED else [*filter(candidate.is_result, all_places)]
         places = of_result or all_places
         best = max(places, key=lambda place: self._worth(candidate, place))
-        whole = self.budget
+        for_others = max(0.0, self.budget - room)
+        self.budget -= for_others
         for place in sorted(places, key=lambda place: abs(place - best)):
-            self.budget = min(room, whole)
             if self._cost(candidate, place) > self.budget:
                 break
             if place not in candidate.chosen:
                 self._show(candidate, place)
-            spent = min(room, whole) - self.budget
-            room, whole = room - spent, whole - spent
-        self.budget = whole
+        self.budget += for_others
 
     def choose(self, candidates: Sequence[Candidate]) -> None:
         """Choose heads and lines; among equals, the newest."""

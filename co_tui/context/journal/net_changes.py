@@ -54,9 +54,9 @@ class Edit(NamedTuple):
     may_be_gone: bool = False
     """Whether the file was changed later in a way that is not known."""
     is_cut: bool = False
-    """Whether some of its lines are not known, or not as a whole."""
+    """Whether some of its lines were left out or shortened."""
     defined: frozenset[str] = frozenset()
-    """The definitions that it names: edits of different ones are apart, however alike their lines are."""
+    """The functions and classes that it names: edits of different ones are kept apart, even with equal lines."""
 
     def is_apart_from(self, other: "Edit") -> bool:
         return bool(self.defined) and bool(other.defined) and self.defined.isdisjoint(other.defined)
@@ -80,7 +80,7 @@ class Edit(NamedTuple):
 
 
 def edit_of(lines: Sequence[str], whole: Sequence[str] = ()) -> Edit:
-    """An edit with these lines, of which there may be more on the whole."""
+    """An edit with these lines; `whole` are all its lines, if some were left out."""
     whole = whole or lines
     changes = [line for line in whole if line[0] in "+-" and line[1:].strip()]
     is_cut = len(changes) > sum(line[0] in "+-" for line in lines) or any(len(line) > LINE_CHARS for line in changes)
@@ -294,8 +294,8 @@ def _without_replaced(group: Sequence[str], later: list[str], removed: Collectio
 
 
 def _taken(later: list[str], at: int, signs: str, group: Sequence[str]) -> list[str]:
-    """The lines with these signs of the same change as a removed line, which are emptied in their edit; but not those
-    that take back one of the group."""
+    """Move the lines with these signs out of the change that has the removed line `at`, except those that take back a
+    line of the group."""
     begin = next((n for n in range(at, 0, -1) if later[n - 1][0] != "-"), 0)
     middle = next((n for n in range(at, len(later)) if later[n][0] != "-"), len(later))
     end = next((n for n in range(middle, len(later)) if later[n][0] != "+"), len(later))
@@ -315,7 +315,7 @@ def _are_apart(group: Sequence[str], later: Sequence[str]) -> bool:
 
 
 def _takes_back(later: str, line: str) -> bool:
-    """Whether a line removes one that was added or stood there, or adds one again that was removed, at the same
+    """Whether a line removes one that was added or was there before, or adds one again that was removed, at the same
     depth."""
     if line[0] in "+ ":
         return later[:1] == "-" and _quoted(later[1:]) == _quoted(line[1:])
@@ -338,7 +338,7 @@ def _fitting(groups: Sequence[Sequence[str]], room: float) -> Shown:
 
 
 def _in_place(groups: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of all edits; what stands below a line that another one added comes there."""
+    """The lines of all edits, in order; a change below a line that an earlier edit added is put below that."""
     lines: list[str] = []
     for group in groups:
         at = len(lines)

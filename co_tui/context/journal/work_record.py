@@ -104,7 +104,7 @@ class Call(NamedTuple):
     """Which of the calls with the same head it is."""
 
     @property
-    def stands(self) -> bool:
+    def is_in_effect(self) -> bool:
         """Whether it is an edit that was made and not undone."""
         return bool(self.changed) and self.outcome in DONE
 
@@ -376,7 +376,7 @@ class WorkRecord:
     def _undo_last(self, path: str = "") -> None:
         """The user undid the edits of the newest reply with any; or a tool the newest edit of a file."""
         for at in reversed(self._steps_that_edited([path])):
-            edits = [call for call in self.steps[at].calls if call.stands]
+            edits = [call for call in self.steps[at].calls if call.is_in_effect]
             if path:
                 edits = [call for call in edits if path in call.changed][-1:]
             if edits:
@@ -404,7 +404,7 @@ class WorkRecord:
         ended: dict[int, list[Call]] = {}
         for at in self._steps_that_edited(paths):
             calls = self.steps[at].calls
-            edits = [each for each in calls if each.stands and set(paths).issuperset(each.changed)]
+            edits = [each for each in calls if each.is_in_effect and set(paths).issuperset(each.changed)]
             if edits:
                 ended[at] = edits
         why = one_line(self.steps[-1].concluded.replace('"', "'"), WHY_CHARS) if outcome == RESTORED_LATER else ""
@@ -412,7 +412,7 @@ class WorkRecord:
             self._end_edits(at, edits, f'{outcome} ("{why}")' if why and at == max(ended) else outcome)
         if ended and outcome == RESTORED_LATER:
             first = min(ended)
-            if not any(call.stands for step in self.steps[first:] for call in step.calls):
+            if not any(call.is_in_effect for step in self.steps[first:] for call in step.calls):
                 self._given_up.append((self.steps[first].number, self.steps[-1].number))
 
     def _steps_that_edited(self, paths: Iterable[str]) -> list[int]:

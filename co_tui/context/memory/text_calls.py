@@ -24,7 +24,7 @@ _NESTED: Final = late_pattern(
     re.DOTALL | re.MULTILINE,
 )
 _FIELD: Final = late_pattern(r"<((\w+))>")
-"""What begins a value of a call: how its end is called, and its name."""
+"""The tag before a value of a call: the name of the closing tag, and the name of the value. The same for both."""
 _FENCE: Final = late_pattern(r"(`{3,})([\w.+-]*)[ \t]*")
 """A line that begins a block of code, or ends one."""
 _FENCES: Final = ("```", "<source>", "<code>", "<pre>", "<codeblock>", "<sourcecode>")
@@ -37,7 +37,7 @@ _PATCHED: Final = late_pattern(r"^\+\+\+ (?:b/)?(\S+)", re.MULTILINE)
 _CALL, _CALLED = "<tool_call>", "</tool_call>"
 _NAME_CHARS: Final = 300
 MOST_UNCLOSED: Final = 100
-"""With more kinds of values that never end, a text is none of a call."""
+"""After so many kinds of tags without an end, stop looking for values."""
 _OBSERVATION: Final = late_pattern(
     r"\s*(?:<returncode>|<args>\s*\[|<output>|<stdout>|<tool_response>|<function_results?>|EXECUTION RESULT of \["
     r"|OBSERVATION:|Observation:|\[[\w ]+ for '.*?'\] Result:|Exit code: \d|Command output:)"
@@ -144,7 +144,7 @@ class _Fields(NamedTuple):
 
 
 def _fields(text: str, begins: re.Pattern[str]) -> _Fields:
-    """The values in a text. In one pass: what is never closed is searched for once."""
+    """The values in a text, read in one pass: a closing tag that is missing is searched for once."""
     values: dict[str, str] = {}
     others: list[str] = []
     unclosed: set[str] = set()
