@@ -172,9 +172,9 @@ class IndexedHistory(tuple[ModelMessage, ...]):
         return self._cut(range(first_run_end, tail), Trigger.WINDOW, pinned)
 
     def share_cut(self, trigger: Trigger, *, keep_from: int | None = None, pinned: Collection[int] = ()) -> Cut | None:
-        """Everything before the current turn, or before `keep_from`; of a turn that is over, its prompt, too."""
-        start = self.latest_prompt if keep_from is None else keep_from
-        return self._cut(range(self.cut_before(start or 0)), trigger, pinned, prompt=not self._is_over)
+        """Everything before the current turn, or before `keep_from`; the newest prompt only with all of its answer."""
+        start = self.cut_before((self.latest_prompt if keep_from is None else keep_from) or 0)
+        return self._cut(range(start), trigger, pinned, prompt=start < len(self) or not self._is_over)
 
     @property
     def _is_over(self) -> bool:

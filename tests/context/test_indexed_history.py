@@ -91,16 +91,17 @@ def test_a_prompt_leaves_with_its_answer_and_not_before() -> None:
     call, seen = ToolCallPart("look", {}, "c"), ModelRequest(parts=[ToolReturnPart("look", "seen", "c")])
     look, done = ModelResponse(parts=[said, call]), ModelResponse(parts=[TextPart("done")])
     answered: list[ModelMessage] = [prompt, look, seen, done]
-    for history, is_kept in (
-        (answered, False),
-        (answered[:3], True),
-        (answered[:2], True),
-        ([*answered[:3], replace(done, state="interrupted")], True),
-        ([*answered, prompt], True),
+    for newest, tail, is_kept in (
+        (answered, 0, False),
+        (answered, 1, True),
+        (answered[:3], 0, True),
+        (answered[:2], 0, True),
+        ([*answered[:3], replace(done, state="interrupted")], 0, True),
+        ([*answered, prompt], 0, True),
     ):
-        cut = IndexedHistory([prompt, done, *history]).share_cut(Trigger.BACKGROUND, keep_from=len(history) + 2)
-        newest = max(n for n, each in enumerate([prompt, done, *history]) if each is prompt)
-        assert cut is not None and (newest not in cut.replaced) is is_kept
+        history = IndexedHistory([prompt, done, *newest])
+        cut = history.share_cut(Trigger.BACKGROUND, keep_from=len(history) - tail)
+        assert cut is not None and (history.latest_prompt not in cut.replaced) is is_kept
 
 
 def turns(count: int) -> list[ModelMessage]:
