@@ -5,7 +5,7 @@ The choice is greedy. Names already present count little; a line next to a chose
 
 import heapq
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise, repeat
@@ -61,6 +61,10 @@ WEIGHTS: Final = {
 _READ: Final = frozenset((Role.READ, Role.READ_LAST, Role.OUTDATED, Role.UNDONE))
 _TELLING: Final = frozenset((Role.READ_LAST, Role.EDITED, Role.SHOWED_CHANGES, Role.RAN, Role.ANSWERED))
 """Steps whose heads say something by themselves."""
+_FRAME: Final = late_pattern(r'\s*File "[^"]+", line \d+, in ')
+FRAMES: Final = 2
+CALLER_WEIGHT: Final = 0.4
+"""What lines of a traceback count that come before its last frames."""
 LINE_COST: Final = 1
 GAP_COST: Final = 2
 NOTABLE: Final = 1.3
@@ -135,6 +139,8 @@ class Candidate:
     """The place of the line that names its file, of each line below one."""
     files: frozenset[int] = frozenset()
     """The places of those."""
+    callers: frozenset[int] = frozenset()
+    """The places of lines of a traceback that are far from the error."""
 
     def __post_init__(self) -> None:
         self.weighed = [_weighed(line.text) for line in self.lines]
@@ -150,6 +156,7 @@ class Candidate:
             else:
                 file = place if names_file(line.text, following[place]) else None
         self.files = frozenset(self.file_of.values())
+        self.callers = frozenset(_callers([line.text for line in self.lines]))
 
     def is_result(self, place: int) -> bool:
         """Whether a line is from the result of the step, not from its call."""
@@ -168,6 +175,8 @@ class Candidate:
             weight *= PASTED_WEIGHT
         if self.head.kind is Kind.SAID and len(self.lines) > LONG_REPLY and not self.tells_alone(place):
             weight *= DUMPED_WEIGHT
+        if place in self.callers:
+            weight *= CALLER_WEIGHT
         return weight * DULL_WEIGHT if self.is_dull else weight
 
     def neighbours(self, place: int) -> list[int]:
@@ -413,6 +422,19 @@ class Chooser:
         if self.focus and not self.focus.isdisjoint(_words(candidate.head.text)):
             alone += FOCUS_WEIGHT
         return (self._names_worth(candidate.head_names) + alone) / max(1, candidate.head_cost)
+
+
+def _callers(lines: Sequence[str]) -> Iterator[int]:
+    """The places of the lines of each traceback before its last frames."""
+    frames: list[int] = []
+    for place, line in enumerate(lines):
+        if _FRAME.match(line):
+            frames.append(place)
+        elif frames and place > frames[-1] + 1:
+            yield from range(frames[0], frames[-FRAMES:][0])
+            frames = []
+    if frames:
+        yield from range(frames[0], frames[-FRAMES:][0])
 
 
 def focus_words(focus: str) -> frozenset[str]:

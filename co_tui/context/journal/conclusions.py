@@ -65,7 +65,7 @@ _LABEL: Final = late_pattern(
     r"(?:\*\*)?(?:THOUGHT|Thought|DISCUSSION|Discussion|Reasoning|Analysis)(?:\*\*)?:(?:\*\*)?\s*"
 )
 _NOT_PROSE: Final = late_pattern(
-    r"\s*(?:[|<>=`~$]|--|https?:|Traceback |Cost: \$|Tokens: |E  |FAILED |\w+ = |\w+\(.*\)$| {4}\S)"
+    r"\s*(?:[|│⋮<>=`~$]|--|https?:|Traceback |Cost: \$|Tokens: |E  |FAILED |\w+ = |\w+\(.*\)$| {4}\S)"
 )
 _WIDE: Final = late_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _ENDS: Final = late_pattern(r"[.!?:…。！？：)\]*`”\"']$")

@@ -3,6 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
+from co_tui.context.journal.shown_lines import is_empty
 from co_tui.inert import one_line
 from co_tui.late_pattern import late_pattern
 
@@ -14,23 +15,8 @@ _COMPLAINTS: Final = (
     r"No such file|No module|not found|cannot|can't|denied|unexpected|invalid|unknown|unrecogni[sz]ed|error"
     r"|is a directory|not a|unterminated|expected|missing|refused|failed|unable|does not"
 )
-_SAYS_NOTHING: Final = late_pattern(
-    r"\s*(?:"
-    + "|".join(
-        (
-            r"</?(?:returncode|output|stdout|stderr|args|error|warning|output_head|output_tail|tool_use_error)>",
-            r"<returncode>\s*-?\d+\s*</returncode>",
-            r"\[(?:stdout|stderr)\]|\(no output\)|\[took [\d.]+ s\]|\[exit code: -?\d+\].*",
-            r"(?:Command|Process) exited with code -?\d+",
-            r"\[?(?:The command|Command) (?:completed|finished) with exit code.*",
-            r"\[(?:Current working directory|Python interpreter): .*",
-            r"\((?:Open file|Current directory): .*\)|bash-\$|EXECUTION RESULT of .*",
-            r"Waiting for the debugger to disconnect\.\.\.|Debugger attached\.",
-            r"(?:During handling of the above|The above exception was).*|Traceback \(most recent call last\):.*",
-            r"[\s^~=_*.\-+|#<>()\[\]{};,]*",  # rules, and the carets under a line of code
-        )
-    )
-    + ")$"
+_LEADS_ON: Final = late_pattern(
+    r"\s*(?:(?:During handling of the above|The above exception was).*|Traceback \(most recent call last\):.*)$"
 )
 _ERROR: Final = late_pattern(
     r"\s*(?:- )?(?:"
@@ -114,7 +100,7 @@ def error_lines(output: str) -> ErrorLines:
     raised = _raised(lines)
     for at in range(len(lines) - 1, -1, -1):
         line = lines[at]
-        if _SAYS_NOTHING.match(line):
+        if _says_nothing(line):
             continue
         last = last or line
         if at != raised and not _ERROR.match(line):
@@ -123,6 +109,10 @@ def error_lines(output: str) -> ErrorLines:
             return ErrorLines(as_error_line(line), as_error_line(general))
         general = general or line
     return ErrorLines(as_error_line(general or last))
+
+
+def _says_nothing(line: str) -> bool:
+    return is_empty(line) or _LEADS_ON.match(line) is not None
 
 
 def _cut(line: str) -> str:
@@ -146,9 +136,7 @@ def _raised(lines: list[str]) -> int:
 
 def first_line(output: str) -> str:
     """The first line that says something."""
-    return next(
-        (as_error_line(line) for line in map(_cut, output[:4_000].splitlines()) if not _SAYS_NOTHING.match(line)), ""
-    )
+    return next((as_error_line(line) for line in map(_cut, output[:4_000].splitlines()) if not _says_nothing(line)), "")
 
 
 def as_error_line(line: str) -> str:

@@ -22,6 +22,8 @@ _ENVELOPE: Final = late_pattern(
     r"|(?:\[?(?:Process|Command) exited with (?:exit )?code|\[?[Ee]xit [Cc]ode:?) -?\d+\.?\]?"
     r"|\[?(?:The )?[Cc]ommand (?:completed|finished|executed|failed)(?: with (?:exit )?code:? -?\d+)?\.?\]?"
     r"|\[(?:Current working directory|Python interpreter): .*\]|\((?:Open file|Current directory): .*\)|bash-\$"
+    r"|\[(?:stdout|stderr)\]|\[took [\d.]+ s\]|\[exit code: -?\d+\].*"
+    r"|Waiting for the debugger to disconnect\.\.\.|Debugger attached\."
     r"|EXECUTION RESULT of \[.*\]:|\[[\w ]+ for '.*'\] Result:|OBSERVATION:"
     r"|[-+ ]?[ \t]*(?:#|//|\*|/\*)[ \t]*Copyright\b.*"
     r"|WARNING: (?:Running pip as the 'root' user|Retrying \(Retry).*"

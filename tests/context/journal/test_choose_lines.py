@@ -167,6 +167,19 @@ def test_what_a_long_reply_repeats_of_a_program_leaves_room_for_what_was_found()
         assert chooser.taken[0][0] is (reply if is_first else found)
 
 
+def test_the_frames_of_a_traceback_nearest_to_the_error_come_first() -> None:
+    frames = [text for n in range(4) for text in (f'  File "part_{n}.py", line {n}, in call_{n}', f"    go_{n}()")]
+    shown = [
+        ShownLine(LinePosition(0, 1, at), line, at - 1)
+        for at, line in enumerate(("Traceback (most recent call last):", *frames, "ValueError: no price_x"))
+    ]
+    raised = Candidate(Head((0, 0), Kind.CALL, "$ python shop.py"), shown, Role.RAN)
+    Chooser({f"part_{n}.py": 1.0 for n in range(4)}, 62).choose([raised])
+    texts = {line.text for line in raised.chosen.values()}
+    assert frames[4] in texts and frames[6] in texts
+    assert frames[0] not in texts and frames[2] not in texts
+
+
 def test_a_passage_keeps_to_its_room() -> None:
     for room in (12, 40, 100, 300):
         shown = candidate(0, Kind.CALL, "$ cat", "row_one", "row_two " * 80, "row_three of it", "row_four of it")

@@ -67,6 +67,12 @@ def test_a_program_that_is_not_there_failed_whatever_the_pipe_says() -> None:
     assert (done.outcome, done.error) == ("printed an error", "/usr/bin/python: No module named pytest")
 
 
+def test_what_wraps_an_output_or_says_no_more_than_error_is_not_why_it_failed() -> None:
+    nothing = "Error: \nWaiting for the debugger to disconnect...\n[took 1.2 s]\n[exit code: 1]"
+    assert ran("node a.js", f"TypeError: x is not a function\n{nothing}").error == "TypeError: x is not a function"
+    assert ran("python a.py", f"Traceback (most recent call last):\n{nothing}").error == ""
+
+
 def test_a_search_without_a_match_is_no_failure() -> None:
     assert ran("grep -n name src/a.py", "(no output)\n[exit code: 1]").outcome == ""
     assert ran("grep -n name src/b.py", "grep: src/b.py: No such file or directory\n[exit code: 2]").outcome
@@ -820,6 +826,12 @@ def test_code_in_a_sentence_does_not_end_it_and_a_cut_one_says_nothing() -> None
     stated = "The setting `{'MIGRATE': False}` is the cause: `x` is `True: no`."
     assert concluded(stated) == stated
     assert concluded("You're right, the") == ""
+
+
+def test_lines_of_a_map_of_the_project_are_no_conclusions() -> None:
+    assert concluded("The map is drawn because you asked for it.\n│ This is not a sentence of the reply.") == (
+        "The map is drawn because you asked for it."
+    )
 
 
 @pytest.mark.parametrize(
