@@ -31,6 +31,12 @@ _SAYS_NOTHING: Final = late_pattern(
 _NAMES: Final = late_pattern(r"[`\"“]|\w[_./]\w|\w\(|[a-z][A-Z]|\d")
 _NUMBERS: Final = late_pattern(r"\d+")
 _WORKS: Final = late_pattern(r"\b(?:pass(?:es|ed|ing)?|works?|working|succeed(?:s|ed)?)\b", re.IGNORECASE)
+_FAILS: Final = late_pattern(
+    r"\b(?:not|never|\w+n['’]t|cannot|fail(?:s|ed|ing)?|errors?|wrong|missing|broken|incorrect)\b", re.IGNORECASE
+)
+_GREETS: Final = late_pattern(
+    r"\s*(?:/\w+\s+)*(?:(?:hi|hello|hey|bonjour|hola|hallo|ciao|thanks|thank you)\b[\s,.!]*)+", re.IGNORECASE
+)
 _ENDED: Final = r"(?=\s*(?:[.!?,;:…—–-]|$)| (?:because|since|either|at all|yet|again|though|anymore)\b)"
 _SO: Final = (
     rf"(?:it\b(?! (?:is|was)\b)|(?:(?:quite )?right|true|correct)\b{_ENDED}"
@@ -60,6 +66,7 @@ _CALL: Final = late_pattern(
 )
 _EDIT_BLOCK: Final = late_pattern(r"^<{5,9} ?SEARCH.*?(?:^>{5,9} ?REPLACE[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _ITEM: Final = late_pattern(r"\s*(?:[-*•+]|\d+[.)])\s+")
+_STEP: Final = late_pattern(r"\s*\d+[.)]\s+")
 _HEADING: Final = late_pattern(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?$|(?:THOUGHT|DISCUSSION)$)")
 _LABEL: Final = late_pattern(
     r"(?:\*\*)?(?:THOUGHT|Thought|DISCUSSION|Discussion|Reasoning|Analysis)(?:\*\*)?:(?:\*\*)?\s*"
@@ -83,8 +90,10 @@ _OPENERS: Final = (
 )
 _CHECKS: Final = (
     r"(?:check|look|see|find|read|run|understand|examine|verify|first|be careful|view|search|explore|think|trace|debug"
-    r"|consider|make sure)"
+    r"|consider|make sure)(?! that\b)"
 )
+_TELLS: Final = r"\b(?:is|are|was|were|has|have|does|did|fail(?:s|ed)|pass(?:es|ed)|shows|works)\b"
+"""In what only seems to begin with an order: `Test 4 fails because …`."""
 _VERBS: Final = (
     "check|run|read|look|create|update|fix|add|test|try|verify|see|find|search|write|edit|view|open"
     "|install|build|continue|"
@@ -100,23 +109,25 @@ _ANNOUNCES: Final = late_pattern(
     rf"{_OPENERS}(?:"
     + "|".join(
         (
-            rf"(?:{_GERUNDS})\b(?!.*\b(?:is|are|was|were|has|have|does|did|failed|works|see|shows?|found|fixed|can|\w+n['’]t)\b)",
+            rf"(?:{_GERUNDS})\b(?!.*(?:{_TELLS}|\b(?:see|shows?|found|fixed|can|\w+n['’]t)\b))"
+            r"(?!(?<=looking) .*[,:] (?!then\b|and\b|to\b)\S+ \S)",
             r"let(?:['’]s| us| me)\b(?! me know)",
             r"i(?:['’]ll| will|(?:['’]m| am) (?:going to|about to|ready|here to)| want to|(?:['’]d"
             r"| would) (?:like|need|love|be (?:happy|glad)))\b",
-            rf"(?:i think )?(?:i|we) (?:need to|should|must|have to|can)(?: (?:now|also|first))? {_CHECKS}\b",
+            rf"(?:i think )?(?:i|we) (?:need to|should|must|have to)(?: (?:now|also|first))? {_CHECKS}\b",
+            rf"(?:i|we) can(?: (?:now|also|first))? (?!see\b(?! (?:if|whether|what)\b)){_CHECKS}\b",
             r"(?:i think )?(?:i (?:just )?(?:see|realized?|noticed|thought of)|there(?:['’]s| is| might be))"
             r" (?:the|an?(?:other)?|something|there might be an?) ?(?:issue|problem|thing)?"
             r"(?: now| here| with (?:my|the) \w+)?[.!:]$",
             r"i can (?:help|assist|look|proceed)\b|i need (?:your|the following|some)\b|i understand\b(?=.{0,40}$)",
-            r"we(?:['’]ll| will| can (?:now|use|start))\b",
+            r"we(?:['’]ll| will| can (?:now(?! see)|use|start))\b",
             r"(?:to proceed|going to|time to|here['’]?s|here (?:is|are)|below (?:is|are)|the following)\b",
             r"(?:it (?:looks|seems) like )?you have(?:n['’]t| not) (?:yet )?(?:shared|provided|added|asked)\b",
             r"please\b|feel free\b|(?:if|when|once|should) (?:you|there|so)\b.{0,200}\b(?:please|let me know|feel free"
             r"|assist|help|happy to)\b",
             r"(?:to|since|once|before)\b.{0,120}\b(?:i['’]ll|let me|let['’]s|i can|i need|i would need)\b",
             r"calling\b|this (?:change|modification|update) does the following",
-            rf"(?:{_VERBS})\b(?!.*\b(?:is|are|was|were|has|have|does|did|failed|works)\b)",
+            rf"(?:{_VERBS})\b(?!.*{_TELLS})",
         )
     )
     + r")",
@@ -260,6 +271,17 @@ def only_says_it_works(conclusion: str) -> bool:
     return _WORKS.search(conclusion) is not None and names_nothing(conclusion)
 
 
+def only_says_it_fails(conclusion: str) -> bool:
+    """Whether it says in a few words that something is not as it should be, not why: true until it is mended."""
+    is_short = conclusion.count(" ") <= FEW_WORDS and strength_of(conclusion) < STRONG
+    return is_short and _FAILS.search(conclusion) is not None
+
+
+def greets(prompt: str) -> bool:
+    """Whether a prompt is no more than a greeting, so that the reply to it settles nothing."""
+    return _GREETS.fullmatch(prompt) is not None
+
+
 def names_nothing(conclusion: str) -> bool:
     """Whether it has no name of the code, so that it is about how the work stood then."""
     return not _NAMES.search(_NUMBERS.sub("", conclusion))
@@ -282,7 +304,9 @@ def repeats(line: str, conclusion: str) -> bool:
 
 
 def announces(line: str) -> bool:
-    """Whether a line only says what comes next, or nothing at all."""
+    """Whether a line only says what comes next, or nothing at all; a step of a numbered list is one of a plan."""
+    if _STEP.match(line):
+        return False
     sentences = _split(_LABEL.sub("", _ITEM.sub("", line, count=1)).strip())
     return bool(sentences) and all(_is_announcement(each) for each in sentences)
 

@@ -15,9 +15,9 @@ _DEFINES: Final = late_pattern(
     r"(?:(?:def|class|function\*?|func(?:\s+\([^)]*\))?|fn|struct|enum|trait|interface|impl|module|namespace|type"
     r"|object|record)\s+([A-Za-z_$][\w$.]*)"
     r"|(?:const|let|var)\s+([A-Za-z_$][\w$]*)\s*(?::[^=]+)?=\s*(?:async\s*)?(?:\([^)]*\)|\w+)\s*=>)"
-    r"|^(#{1,4} .+)$"
+    r"|^(#{1,4} (?![a-z]).+)$"
 )
-"""A definition or a heading."""
+"""A definition or a heading; what begins with a small letter is a comment."""
 
 
 def outline_of(lines: Sequence[str]) -> str:
@@ -29,9 +29,11 @@ def outline_of(lines: Sequence[str]) -> str:
 
 
 def defined_in(lines: Iterable[str]) -> list[str]:
-    """The names of definitions, and headings, each once."""
-    matches = (found for line in lines if (found := _DEFINES.match(line)))
-    return [*dict.fromkeys((found[1] or found[2] or found[3] or "").lstrip("# ").strip() for found in matches)]
+    """The names of definitions, and headings, each once; in code, a line after one `#` is a comment."""
+    matches = [found for line in lines if (found := _DEFINES.match(line))]
+    if any(found[1] or found[2] for found in matches):
+        matches = [found for found in matches if not (found[3] or "").startswith("# ")]
+    return [*dict.fromkeys((found[1] or found[2] or found[3]).lstrip("# ").strip() for found in matches)]
 
 
 def written_outline(text: str) -> str:

@@ -25,8 +25,10 @@ from co_tui.context.journal.conclusions import (
     STRONG,
     announcement,
     concluded,
+    greets,
     last_question,
     names_nothing,
+    only_says_it_fails,
     only_says_it_works,
     rejects,
     retracts,
@@ -257,6 +259,7 @@ class WorkRecord:
         """The steps among these messages that concluded something which was not undone or overtaken later."""
         edits = [step.number for step in self.steps if any(call.changed for call in step.calls)]
         last_edit = max(edits, default=-1)
+        mended = max((number for number in edits if number < self._state.good_at), default=-1)
         return [
             step
             for step in self.steps
@@ -265,6 +268,7 @@ class WorkRecord:
             and not step.is_undone
             and not self._is_given_up(step)
             and not (step.number < last_edit and only_says_it_works(step.concluded))
+            and not (step.number <= mended and only_says_it_fails(step.concluded))
         ]
 
     def _is_given_up(self, step: Step) -> bool:
@@ -296,7 +300,8 @@ class WorkRecord:
         self._last_question = one_line(last_question(text).replace('"', "'"), ANNOUNCED_CHARS) if not calls else ""
         announced = one_line(announcement(text), ANNOUNCED_CHARS) if number == self._asked_at + 1 else ""
         is_answer = bool(text.strip()) and all(call.in_text for call in calls) and not self._in_text
-        self.steps.append(Step(number, tuple(map(self._timed, calls)), concluded(text), announced, is_answer))
+        settled = "" if is_answer and greets(self._asked) else concluded(text)
+        self.steps.append(Step(number, tuple(map(self._timed, calls)), settled, announced, is_answer))
 
     def _take_back(self) -> None:
         """What the last reply concluded no longer counts."""

@@ -118,6 +118,8 @@ class _Good(NamedTuple):
     head: str
     at: int
     """How many calls had ended before."""
+    number: int
+    """Of its message."""
 
 
 class WorkState:
@@ -167,6 +169,11 @@ class WorkState:
             ]
 
     @property
+    def good_at(self) -> int:
+        """The message of the last check that went well and has not failed since; -1 without one."""
+        return self._good.number if self._good is not None else -1
+
+    @property
     def left_out(self) -> LeftOut:
         if not self._home:
             return LeftOut()
@@ -214,7 +221,7 @@ class WorkState:
             if not _is_same(each.head, begun.head) and not any(run.covers(each.run) for run in runs)
         ]
         if _is_check(begun, changes):
-            self._good = _Good(begun.run, begun.head, self.calls)
+            self._good = _Good(begun.run, begun.head, self.calls, at)
         if begun.acts:
             places = self._done.pop(begun.head, [])
             self._done[begun.head] = places

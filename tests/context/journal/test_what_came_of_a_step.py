@@ -12,6 +12,7 @@ from co_tui.context.journal.calls import Role, begin_call
 from co_tui.context.journal.entries import Head, Kind
 from co_tui.context.journal.journal import rewritten
 from co_tui.context.journal.outcomes import Ending
+from co_tui.context.journal.outline import outline_of
 from co_tui.context.memory import unwrap
 from co_tui.context.memory.names import names_in
 from tests.support.journal_talks import answer, called, prompt, ran, task_for
@@ -23,6 +24,13 @@ NOISE = "\n".join(f"noise word {n} again" for n in range(40))
 
 def told(*messages: ModelMessage, budget: int = 400) -> list[str]:
     return summarise_offline(messages, budget, user_words=False).text.splitlines()
+
+
+def test_comments_are_no_headings() -> None:
+    rest = [f"value_{n} = {n}" for n in range(12)]
+    assert outline_of(["# Prices", "", "## How to read them", *rest]) == "15 lines: Prices, How to read them"
+    assert outline_of(["# skip here", *rest]) == ""
+    assert outline_of(["# Licensed to all", "def price():", *rest]) == "14 lines: price"
 
 
 def test_a_result_of_a_few_words_is_under_its_call() -> None:

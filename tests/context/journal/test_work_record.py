@@ -828,6 +828,39 @@ def test_code_in_a_sentence_does_not_end_it_and_a_cut_one_says_nothing() -> None
     assert concluded("You're right, the") == ""
 
 
+@pytest.mark.parametrize(
+    ("found", "announced"),
+    [
+        ("I can see that `load` reads twice.", "I can see if `load` reads twice."),
+        ("We can now see where `load` reads twice.", "We can now check where `load` reads twice."),
+        ("Test 4 fails because `load` reads twice.", "Test `load` again with the other file first."),
+        ("Actually, looking at `load`, it reads twice.", "Actually, looking at `load`, then at `save` below:"),
+        ("We need to make sure that `load` reads once.", "We need to make sure to look at `load` again."),
+    ],
+)
+def test_what_only_begins_like_an_announcement_is_concluded(found: str, announced: str) -> None:
+    assert (concluded(found), concluded(announced)) == (found, "")
+
+
+def test_a_complaint_is_over_when_a_check_goes_well_after_an_edit() -> None:
+    complaint = (call("bash", "The check isn't triggered.", command="ls"), result("a.py"))
+    cause = (call("bash", "The check isn't triggered because `run` ends before it.", command="ls"), result("a.py"))
+    edit = (call("edit", path="a.py", old_string="a", new_string="b"), result("Edited."))
+    good = (call("bash", command="pytest"), result("4 passed"))
+    bad = (call("bash", command="pytest"), result("1 failed\n[exit code: 1]"))
+    for after, is_over in (((*edit, *good), True), ((*good, *edit), False), ((*edit, *bad), False), (good, False)):
+        state = record(*complaint, *cause, *after).state_text(500, ALL)
+        assert ("The check isn't triggered." not in state) == is_over
+        assert "because `run` ends before it" in state
+
+
+def test_a_reply_to_a_greeting_concludes_nothing() -> None:
+    reply = ModelResponse(parts=[TextPart("Vous n'avez pas encore partagé les fichiers du projet.")])
+    for greeting, is_one in (("hi", True), ("/clear\n\nHello, hello!", True), ("hi, what is missing?", False)):
+        state = record(said("begin"), call("ls"), result("a"), said(greeting), reply).state_text(500, ALL)
+        assert ("partagé" not in state) == is_one
+
+
 def test_lines_of_a_map_of_the_project_are_no_conclusions() -> None:
     assert concluded("The map is drawn because you asked for it.\n│ This is not a sentence of the reply.") == (
         "The map is drawn because you asked for it."
