@@ -137,7 +137,7 @@ class CoTui(CommandMenus, App[None]):
 
     async def _dispatch_input(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            if self.screen is self.chat and self.chat.questions.intercept(event):
+            if self.screen is self.chat and self.chat.intercept(event):
                 return
             if isinstance(event, events.Paste) and self.focused is not self.chat.prompt:
                 event.text = self._for_field(event.text)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.events import Key, Paste
 from textual.geometry import Size
 
 from co_tui import settings
@@ -122,7 +123,7 @@ class ChatScreen(ChatRequests):
         self.prompt.offer.values_of = lambda name: command_values(name, self._launch)
         self.status = PromptStatus(self.prompt, self.shortcut_for, lambda: self._esc_stops, lambda: self._can_move)
         self.status.show_mode(self._host.mode)
-        self.questions = Questions(self, self.prompt)
+        self.questions = Questions(self, self.prompt, lambda: self.is_active and not self.is_covered)
         if self._launch.settings.keys:
             self._use_keys(self._launch.settings.keys)
         await self._host.chat_mounted()
@@ -143,15 +144,28 @@ class ChatScreen(ChatRequests):
         self.show_state(self._state)
         self._edited()
 
+    @property
+    def is_covered(self) -> bool:
+        """Whether the terminal is too small to show the chat."""
+        return is_too_small(self.size)
+
+    def intercept(self, event: Key | Paste) -> bool:
+        """Whether a key is done with. What cannot be seen takes none: no question, no draft."""
+        if self.is_covered:
+            return not (
+                isinstance(event, Key) and event.key == command_table.key_of("quit", self._launch.settings.keys)
+            )
+        return self.questions.intercept(event)
+
     def on_resize(self) -> None:
-        too_small = is_too_small(self.size)
-        if too_small != bool(self.query("TooSmall")):
-            if too_small:
+        if self.is_covered != bool(self.query("TooSmall")):
+            if self.is_covered:
                 from co_tui.ui.chat.deferred_widgets import TooSmall
 
-                self.mount(TooSmall(SMALLEST))
+                self.mount(TooSmall(SMALLEST, self.shortcut_for("quit")))
             else:
                 self.query("TooSmall").remove()
+                self.questions.uncover()
         self._fit_work()
 
     def _fit_work(self) -> None:

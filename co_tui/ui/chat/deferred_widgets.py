@@ -130,17 +130,18 @@ class TooSmall(Static):
     }
     """
 
-    def __init__(self, needed: str) -> None:
-        """`needed` is the minimum size."""
+    def __init__(self, needed: str, quits: str) -> None:
+        """`needed` is the minimum size, `quits` the key that still works."""
         super().__init__(markup=False)
-        self._needed = needed
+        self._needed, self._quits = needed, quits
 
     def on_mount(self) -> None:
         self.on_resize()
 
     def on_resize(self) -> None:
         size = self.app.size
-        self.update(f"co-tui needs {self._needed}.\nThis terminal is {size.width}×{size.height}: make it larger.")
+        here = f"This terminal is {size.width}×{size.height}: make it larger."
+        self.update(f"co-tui needs {self._needed}.\n{here}\n{self._quits} quits.")
 
 
 class Completions(OptionList, can_focus=False):

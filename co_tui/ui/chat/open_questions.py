@@ -1,6 +1,7 @@
 """Questions above the prompt, and key routing: to a focused question, else to the prompt."""
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from textual.events import Key, Paste
@@ -21,8 +22,8 @@ NOT_TYPED: Final = frozenset({"tab", "shift+tab", "escape", *(f"f{n}" for n in r
 class Questions:
     """Shows question panels without stealing keys from a prompt being typed."""
 
-    def __init__(self, screen: Screen[Any], prompt: Prompt) -> None:
-        self._screen, self._prompt = screen, prompt
+    def __init__(self, screen: Screen[Any], prompt: Prompt, is_seen: Callable[[], bool]) -> None:
+        self._screen, self._prompt, self._is_seen = screen, prompt, is_seen
         self._rule = FocusRule()
         self._panels: list[QuestionPanel] = []
         """From top to bottom."""
@@ -31,7 +32,7 @@ class Questions:
         self._pressed = ""
         """The letter that answered it."""
         self._is_hidden = False
-        """Whether the first question came while a dialog was open, and was not seen yet."""
+        """Whether the first question came while something covered the chat, and was not seen yet."""
         self._arrives = False
         """Whether a question is about to be seen."""
 
@@ -46,7 +47,7 @@ class Questions:
         self._arrives = False
         if panel not in self._panels[:1]:
             return
-        self._is_hidden = not self._screen.is_active
+        self._is_hidden = not self._is_seen()
         if self._is_hidden:
             return
         asked = panel.question
@@ -58,7 +59,7 @@ class Questions:
             panel.focus()
 
     def uncover(self) -> None:
-        """No dialog is open any more: a question that came behind it appears now."""
+        """Nothing covers the chat any more: a question that came behind it appears now."""
         if self._is_hidden and self._panels:
             self._offer_focus(self._panels[0])
 

@@ -26,6 +26,7 @@ from co_tui.ui.approvals.approval_wording import approval_panel, rest_panel
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+from co_tui.ui.chat.focus_rule import MOMENT_S
 from co_tui.ui.control.dialog_questions import DialogQuestions
 from co_tui.ui.widgets.field import Field
 from tests.support.long_run import LONG_RUN, also_in_a_long_run, only_in_a_long_run
@@ -244,6 +245,31 @@ async def what_destroys_looks_like_it_and_enter_does_not_allow_it(
     await asking
 
 
+async def what_a_small_terminal_does_not_show_takes_no_key(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
+    async def resized(columns: int, rows: int) -> None:
+        await pilot.resize_terminal(columns, rows)
+        await until(pilot, lambda: app.chat.is_covered == bool(app.chat.query("TooSmall")) == (rows < 16))
+
+    before = asyncio.create_task(DialogQuestions(app, app.chat).approve(DANGER))
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    app.chat.query_one(QuestionPanel).focus()
+    await resized(80, 12)
+    await pilot.press("y")
+    await resized(80, 24)
+    await pilot.press("n")
+    assert not (await before).approved
+    await resized(80, 12)
+    while_small = asyncio.create_task(DialogQuestions(app, app.chat).approve(DANGER))
+    await until(pilot, lambda: app.chat.query(QuestionPanel))
+    await pilot.press("y", "tab", "y", *"words", "enter")
+    await resized(80, 24)
+    await until(pilot, lambda: app.chat.query_one(QuestionPanel).has_focus)
+    assert not app.chat.prompt.text
+    await asyncio.sleep(MOMENT_S)
+    await pilot.press("y")
+    assert (await while_small).approved
+
+
 async def a_plan_is_accepted_in_a_mode_sent_back_or_left(app: CoTui, pilot: Pilot[None], provider: Provider) -> None:
     accepted, works = Approval(approved=True, by="user"), {"sandbox": WorkingSandbox()}
     assert await answered(app, pilot, PLAN, ("y",), **works) == accepted.but(mode="ask")
@@ -444,6 +470,7 @@ async def test_questions_are_answered_by_keyboard(home: Path, provider: Provider
         without_rules_the_list_says_how_to_get_some,
         each_answer_allows_what_it_shows,
         what_destroys_looks_like_it_and_enter_does_not_allow_it,
+        what_a_small_terminal_does_not_show_takes_no_key,
         a_plan_is_accepted_in_a_mode_sent_back_or_left,
         what_was_written_for_a_question_that_goes_away_is_in_the_prompt,
         several_answers_are_checked_and_accepted,
