@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from textual.app import App
 
 from co_tui.events import Event, MemoryReleased, PromptReturned, QueueChanged
 from co_tui.events.model_names import EXAMPLE_MODEL
+from co_tui.events.wording import counted
 from co_tui.inert import one_line
 from co_tui.session.launch import Launch
 from co_tui.session.state.session_state import SessionState
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from co_tui.ui.control.stored_sessions import StoredSessions
     from co_tui.ui.work.session_work import SessionWork, WorkRow
 
+BETWEEN_TEXTS: Final = "\x1e"
+"""In a draft, between texts that were not sent."""
 NOT_FOLLOWING = "This view lost its session. Reopen it with /sessions; nothing is lost."
 
 
@@ -229,16 +232,26 @@ class SessionController:
             self._drafts.save_in_background()  # in the log only once it is said
 
     def _unsent_text(self) -> str:
-        """The queued prompts and the draft; it ends with a line break if no one was writing."""
-        text = "\n\n".join(filter(str.strip, (*self.sender.unsent_prompts, *self.chat.prompt.unsent)))
-        return f"{text}\n" if text and not self.chat.prompt.is_being_written else text
+        """The draft and the queued prompts, each apart; it ends with a line break if no one was writing."""
+        prompt = self.chat.prompt
+        draft, *aside = prompt.unsent
+        queued = self.sender.unsent_prompts
+        texts = (draft, *queued, *aside) if prompt.is_being_written else (*queued, draft, *aside)
+        text = BETWEEN_TEXTS.join(filter(str.strip, texts))
+        return f"{text}\n" if text and not prompt.is_being_written else text
 
     def _restore_draft(self, draft: str) -> None:
-        """A text that was being written is continued; a whole one that was not sent is not joined to the next."""
+        """A text that was being written is continued; whole ones that were not sent are joined to no other."""
+        first, *others = draft.rstrip("\n").split(BETWEEN_TEXTS)
         if draft.endswith("\n"):
-            self.chat.prompt.give_back(draft.rstrip("\n"))
+            self.chat.prompt.give_back(first)
         else:
-            self.chat.prompt.set_text(draft)
+            self.chat.prompt.set_text(first)
+        for text in others:
+            self.chat.prompt.give_back(text)
+        if others:
+            sentence = f"{counted(len(others), 'more prompt')} not sent: ↑ recalls them."
+            self._host.call_after_refresh(partial(self._host.notify, sentence, timeout=6))
 
     async def open_for_prompt(self) -> bool:
         """Open the shown session, or start one. Failures are shown in the chat."""

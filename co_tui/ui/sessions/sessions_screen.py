@@ -296,11 +296,13 @@ class SessionsScreen(SafeScreen, Screen[ChosenSession | None]):
         self._with_row(start)
 
     async def _change(self, change: str, row: SessionRow) -> None:
-        """Change a session and list again; failures are shown as a sentence."""
+        """Change a session, then search and list again; failures are shown as a sentence."""
         try:
             await self._changed(change, row)
         except (StoreError, OSError) as error:
             self.notify(str(error), severity="error", markup=False)
+        if not self._is_closed and self._typed:
+            await self._find(self._typed)
         if not self._is_closed:
             self._list()
 

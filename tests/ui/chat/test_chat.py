@@ -238,6 +238,30 @@ async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider
         assert app.chat.prompt.text == "second"
 
 
+@pytest.mark.parametrize("draft", ["", "and a draft"])
+async def test_queued_prompts_come_back_one_by_one(home: Path, provider: Provider, draft: str) -> None:
+    provider.script = [Reply(text="slow " * 100, delay_s=0.1, open_end=True), Reply(text="done")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await type_text(pilot, "first\n")
+        await until(pilot, lambda: "slow" in transcript_text(app))
+        await type_text(pilot, "second\nthird\n")
+        await until(pilot, lambda: "2 queued" in screen_text(app))
+        await type_text(pilot, draft)
+        session_id = app.controller.session_id
+    for _ in range(2):  # as they were left, however often
+        async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+            prompt = app.chat.prompt
+            assert prompt.unsent == ([draft] if draft else []) + ["second", "third"]
+            assert prompt.is_being_written == bool(draft)
+            await until(pilot, lambda: any("more prompt" in each.message for each in app._notifications))
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        await pilot.press("enter")
+        await until(pilot, lambda: "done" in transcript_text(app))
+        assert (draft or "second") in transcript_text(app) and "third" not in transcript_text(app)
+        await pilot.press("up", "up")
+        assert app.chat.prompt.text == "third"
+
+
 async def test_a_prompt_the_database_could_not_take_comes_back(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -199,6 +199,17 @@ async def test_what_was_said_is_found_as_one_pauses(
         await until(pilot, lambda: "Sessions · 2 of 4" in screen_text(app))
         seen = screen_text(app)
         assert seen.index("heron or swan") < seen.index("Elsewhere · Today") < seen.index("heron heron")
+        app.screen.query_one(Input).value = "answer swan"
+        await until(pilot, lambda: "Found in 1 session," in screen_text(app))
+        await pilot.press("ctrl+r")
+        await pilot.pause()
+        await pilot.press("end", *["backspace"] * 13)
+        await type_text(pilot, "birds\n")
+        await until(pilot, lambda: "▌ birds" in screen_text(app))
+        await pilot.press("ctrl+d")
+        await until(pilot, lambda: "to the trash?" in screen_text(app))
+        await pilot.press("y")
+        await until(pilot, lambda: "No matches for “answer swan”" in screen_text(app))
         await pilot.press("escape", "escape")
         assert app.screen is app.chat
 
