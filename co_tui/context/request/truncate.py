@@ -5,11 +5,20 @@ from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.indexed_history import REPLACEMENT, REPLY, IndexedHistory, Tokens
+from co_tui.context.indexed_history import (
+    PROMPT,
+    REPLACEMENT,
+    REPLY,
+    SYSTEM,
+    IndexedHistory,
+    Tokens,
+    has_rules,
+    kind_of,
+)
 from co_tui.context.request.repair import repair
 from co_tui.context.request.tool_outputs import Memo, Shorten, ends_of, shortened
 
-CLIPPED_RESULT_CHARS = (8_000, 2_000, 400)
+CLIPPED_RESULT_CHARS = (8_000, 4_000, 2_000, 400)
 """Length limits for results of the current turn, tried in order when nothing older is left to remove."""
 
 
@@ -63,7 +72,8 @@ def truncate(
     """Fit `room_tokens`: remove older replies with their results, then older prompts, oldest first.
 
     System messages, the latest prompt and pinned messages always stay. When nothing older is left, the results of
-    the current turn are clipped, then its oldest steps removed.
+    the current turn are clipped, then its oldest steps removed. What replaces earlier messages goes before the shortest
+    clip; the part of it with the user's rules goes last of all.
     """
     sizes = [tokens(message) for message in messages]
     if sum(sizes) <= room_tokens:
@@ -79,11 +89,13 @@ def truncate(
 def _older_left_out(
     history: IndexedHistory, sizes: Sequence[float], room_tokens: int, pinned: Collection[int]
 ) -> set[int]:
-    """Indexes of messages before the latest prompt that are left out: first replies, then whole turns, then all."""
+    """Indexes of messages before the latest prompt that are left out: first replies, then whole turns, then all but
+    what replaces others."""
     prompt, kept = history.latest_prompt, history.kept_by_rule(pinned)
     border = prompt if prompt is not None else len(history)
     starts = history.turn_starts[:-1]
     turns = [range(start, stop) for start, stop in zip(starts, [*starts[1:], border], strict=False)]
+    kept.update(index for index in range(border) if _is_past(history[index], ()))
     others = [index for index in range(border) if not history.kinds[index] & REPLY]
     gone: set[int] = set()
     total = sum(sizes)
@@ -105,31 +117,38 @@ def _current_turn(
     memos: dict[int, Memo],
     fixed: Collection[int],
 ) -> Truncated:
-    """Make the current turn fit if it is too long by itself."""
+    """Make the current turn and what replaces earlier messages fit, if they are too long by themselves."""
     clipped_chars = 0
     for limit_chars in CLIPPED_RESULT_CHARS:
         if _fits(messages, room_tokens, tokens):
             break
+        if limit_chars == CLIPPED_RESULT_CHARS[-1]:
+            messages = [each for each in messages if not _is_past(each, fixed) or has_rules(each)]
         clipped_chars = limit_chars
         messages = _clipped(messages, limit_chars, memos, fixed)
     history = IndexedHistory(messages)
     prompt = history.latest_prompt
     begin = prompt + 1 if prompt is not None else 0
-    turn = history.steps(begin, len(history))
-    # Replacements of earlier steps of the turn are removed last.
-    turn += [range(n, n + 1) for n in range(begin, len(history)) if history.kinds[n] & REPLACEMENT]
+    past = sorted((n for n, each in enumerate(messages) if _is_past(each, fixed)), key=lambda n: has_rules(messages[n]))
+    parts = [*history.steps(begin, len(history)), *([n] for n in past)]
     gone: set[int] = set()
     total = sum(tokens(message) for message in messages)
-    for step in turn:
+    for part in parts:
         if total <= room_tokens:
             break
-        if any(id(messages[index]) in fixed for index in step):
+        if any(id(messages[index]) in fixed for index in part):
             continue
-        for index in step:
+        for index in part:
             gone.add(index)
             total -= tokens(messages[index])
     left = repair([message for index, message in enumerate(messages) if index not in gone])
     return Truncated(left, before - len(left), _fits(left, room_tokens, tokens), Omitted(clipped_chars=clipped_chars))
+
+
+def _is_past(message: ModelMessage, fixed: Collection[int]) -> bool:
+    """Whether a message that may go replaces earlier ones, and is nothing else."""
+    kind = kind_of(message)
+    return bool(kind & REPLACEMENT) and not kind & (SYSTEM | PROMPT) and id(message) not in fixed
 
 
 def _clipped(
