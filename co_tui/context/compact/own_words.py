@@ -45,10 +45,28 @@ _MARKS: Final = (
 _BEGINS: Final = late_pattern(
     rf"{_MARKS}(?:always|never|don[’']t|do not|only|prefer|make sure|be sure|ensure|remember|from now on|avoid"
     r"|please use|must|no more|stop|in every|every time|under no circumstances"
-    r"|you (?:must|should) (?:not|never|always|only))\b|.*\bplease use\b",
+    r"|you (?:must|should) (?:not|never|always|only)|(?:standing )?(?:rules?|conventions?|polic(?:y|ies)):"
+    r"|(?:for (?:this|the) (?:whole|entire|rest of (?:this|the))|(?:in|for|during) this)"
+    r" (?:session|conversation|project)"
+    r"|(?:every|each) [\w '’-]{1,60}(?:needs?|must|should|has to|gets?))(?!\w)"
+    r"|.*\bplease use\b|no [\w ,-]{2,60}\bever\b",
     re.IGNORECASE,
 )
 """A sentence that begins with an instruction is one, whatever follows."""
+_STANDING: Final = late_pattern(
+    r"\b(?:always|never|from now on|remember|in every|in all|everywhere|every time|standing|rules?|conventions?"
+    r"|for (?:this|the) (?:whole|entire|rest)|this session|every new|ever(?=[.!]*$))\b",
+    re.IGNORECASE,
+)
+"""Of an instruction that holds for all that follows."""
+_MUST: Final = late_pattern(r"\b(?:must|should)\b", re.IGNORECASE)
+_ORDERS: Final = late_pattern(
+    rf"{_MARKS}(?:write|add|fix|mend|implement|create|make|build|change|update|refactor|move|rename|remove|delete"
+    r"|port|convert|extend|rewrite|replace|split|merge|show|find|check|look|explain|continue|run|test|try|set up"
+    r"|let[’']s)\b",
+    re.IGNORECASE,
+)
+"""A task of its own: what must come of it is no rule for others."""
 _INSTRUCTS: Final = late_pattern(
     r".*\b(?:you (?:must|should|may|can) (?:only|not|never|always)|you (?:must|should)|must"
     r"|from now on|please (?:use|don[’']t|do not|always|never|avoid|make sure|only)|make sure|(?:should|must) (?:never"
@@ -127,9 +145,16 @@ def instructs(sentence: str) -> bool:
         return False
     if _BEGINS.match(sentence):
         return True
+    if _ORDERS.match(sentence):
+        sentence = _MUST.sub("", sentence)
     if not _INSTRUCTS.match(sentence) or _THINKS.match(sentence):
         return False
     return not _ABOUT_ONESELF.match(sentence) or bool(_WANTS.match(sentence))
+
+
+def is_standing(rule: str) -> bool:
+    """Whether an instruction holds for all that follows; another one may be for one task."""
+    return _STANDING.search(rule) is not None or (_MUST.search(rule) is not None and not _ORDERS.match(rule))
 
 
 def cut_after_sentence(text: str, most_chars: int) -> str:

@@ -14,6 +14,7 @@ from co_tui.context.compact.own_words import (
     cut_after_sentence,
     cut_before_sentence,
     instructs,
+    is_standing,
     sentences_of,
     without_envelopes,
     without_pasted,
@@ -43,7 +44,6 @@ RULES_SHARE: Final = 0.4
 FIRST_SHARE: Final = 0.5
 """Of the room for quotes: a first message that takes more, and more than the others leave, is cut like them."""
 LINE_CHARS: Final = 220
-_STRONG: Final = re.compile(r"\b(always|never|from now on|remember|must|in every|every time|standing|rule)\b", re.I)
 _COMMAND: Final = re.compile(r"/[\w-]*")
 """A command to the program, which says nothing by itself."""
 ASK_USER: Final = "ask_user_question"
@@ -135,9 +135,8 @@ def fitting(words: UserMessages, room_tokens: float, usual_tokens: float = 0) ->
     """What fits the room: rules first, then the first quote and the newest ones. Rules get their share of the usual
     room, even if there is less."""
     rules_room = min(room_tokens, RULES_SHARE * max(room_tokens, usual_tokens))
-    strong = [rule for rule in reversed(words.rules) if _STRONG.search(rule)]
-    weak = [rule for rule in reversed(words.rules) if not _STRONG.search(rule)]
-    chosen, _ = _fitting([*strong, *weak], rules_room)
+    newest_first = words.rules[::-1]
+    chosen, _ = _fitting(sorted(newest_first, key=lambda rule: not is_standing(rule)), rules_room)
     rules = tuple(rule for rule in words.rules if rule in chosen)
     room = room_tokens - sum(map(_cost, rules))
     first_room = max(FIRST_SHARE * room, room - sum(map(_cost, words.said[1:])))
@@ -152,7 +151,7 @@ def as_sections(words: UserMessages, extras: Mapping[str, str] | None = None) ->
     """Rules and quotes as sections of the replacing message."""
     blocks, quoted = [], "\n".join(words.said)
     # An order that may be for one task only is in its message, as long as that is quoted.
-    if rules := [rule for rule in words.rules if _STRONG.search(rule) or rule not in quoted]:
+    if rules := [rule for rule in words.rules if is_standing(rule) or rule not in quoted]:
         blocks.append("## Standing rules of the user\n" + "\n".join(f"- {rule}" for rule in rules))
     if words.said or words.unsaid:
         lines = [f"- {text}" for text in words.said]
@@ -182,7 +181,7 @@ def clipped(text: str, most_chars: int = QUOTE_CHARS) -> str:
 def _rules_in(text: str) -> list[str]:
     """The rules in one message, limited so that a pasted document full of "must" does not crowd out others."""
     found = [line for line in map(_line, sentences_of(without_pasted(text[:20_000]))) if instructs(line)]
-    found.sort(key=lambda line: not _STRONG.search(line))
+    found.sort(key=is_standing, reverse=True)
     return found[:RULES_A_MESSAGE]
 
 

@@ -67,11 +67,16 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
         return Answer(gist=outline)
     if begun.line is None and not begun.read and (record := _record(result, begun.head)):
         return record
-    if begun.reads and len(lines) > 1:
+    if begun.reads and len(lines) > 1 and not _counts(begun):
         return Answer(gist=f"{len(lines)} lines" + ("" if begun.read else f": {_first_found(lines)}"))
     if begun.line is None:
         return Answer(gist=one_line(lines[0], GIST_CHARS))
     return Answer(gist=_last_of(lines))
+
+
+def _counts(begun: Begun) -> bool:
+    """Whether a command ends with a count, which is not that of the lines it printed."""
+    return bool(begun.line) and begun.line[-1].program == "wc"
 
 
 def only_confirms(result: str) -> bool:

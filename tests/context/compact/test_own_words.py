@@ -53,6 +53,11 @@ def said(*texts: str) -> list[ModelMessage]:
         "It must run on Python 3.9.",
         "We never push to main.",
         "Never push to main, I think that is clear.",
+        "Rule: every new function needs a docstring.",
+        "Every new function needs a docstring.",
+        "For this whole session, write tests with pytest only.",
+        "No emojis, ever.",
+        "Write part 2, it must never round.",
     ],
 )
 def test_what_is_to_be_done_from_now_on_is_a_rule(text: str) -> None:
@@ -76,6 +81,8 @@ def test_what_is_to_be_done_from_now_on_is_a_rule(text: str) -> None:
         "if (value) { throw new Error('must never be set'); }",
         "return check(value, 'must not be empty')",
         "it must be a bug in the parser",
+        "Write part 2 of the shop; it must take an amount.",
+        "Let's add a button, which should be red.",
     ],
 )
 def test_questions_code_output_and_envelopes_are_no_rules(text: str) -> None:
@@ -158,6 +165,13 @@ def test_an_order_that_may_be_for_one_task_is_not_repeated_as_a_rule() -> None:
     text = as_sections(words)
     assert text.count("modify the theme") == 1 and text.count("Never push to main") == 2
     assert "- Fix the footer, don't modify the theme." in as_sections(UserMessages(words.rules)), "without the quote"
+
+
+def test_rules_for_all_that_follows_come_before_those_for_one_task() -> None:
+    rules = ("Never push to main.", "Rule: every function has a docstring.", "All code must run offline.")
+    for_one = tuple(f"Fix the footer of page {n}, don't modify the theme." for n in range(9))
+    kept = fitting(UserMessages((*rules, *for_one)), 200).rules
+    assert kept[:3] == rules and 0 < len(kept[3:]) < 9 and kept[-1] == for_one[-1]
 
 
 def test_the_first_message_has_more_room_if_there_is_room() -> None:

@@ -26,6 +26,11 @@ def told(*messages: ModelMessage, budget: int = 400) -> list[str]:
     return summarise_offline(messages, budget, user_words=False).text.splitlines()
 
 
+def test_a_count_is_the_result_not_how_many_lines_were_printed() -> None:
+    begun = begin_call("bash", {"command": "cat notes.md; ls notes | wc -l"})
+    assert answer_of(begun, Ending(), "one note\nanother note\n9\n").gist == "9"
+
+
 def test_comments_are_no_headings() -> None:
     rest = [f"value_{n} = {n}" for n in range(12)]
     assert outline_of(["# Prices", "", "## How to read them", *rest]) == "15 lines: Prices, How to read them"
