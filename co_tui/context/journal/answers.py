@@ -76,7 +76,8 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
 
 def _counts(begun: Begun) -> bool:
     """Whether a command ends with a count, which is not that of the lines it printed."""
-    return bool(begun.line) and begun.line[-1].program == "wc"
+    line = begun.line or ()
+    return bool(line) and line[-1].program == "wc"
 
 
 def only_confirms(result: str) -> bool:
