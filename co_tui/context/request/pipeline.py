@@ -157,8 +157,10 @@ class Governor:
         truncation = None
         is_touched = is_held or request is not untouched
         if is_touched and not _is_same(request, measured.request):
-            before, after = measured.reading.current_tokens, reading.current_tokens
-            truncation = TruncationFigures(before, after, len(measured.request), len(request))
+            # Both on one scale: the whole request is measured from the last reply's figure, what is left of it is not.
+            removed = sum(map(self.meter.tokens, measured.request)) - sum(map(self.meter.tokens, request))
+            after = reading.current_tokens
+            truncation = TruncationFigures(after + round(removed), after, len(measured.request), len(request))
             self.stages.forget()
         overshoot_tokens = max(0, reading.current_tokens - self.prompt_limit)
         return Prepared(request, reading, truncation, overshoot_tokens, held)

@@ -14,6 +14,7 @@ from pydantic_ai.messages import (
     ToolReturnPart,
     UserPromptPart,
 )
+from pydantic_ai.usage import RequestUsage
 
 from co_tui.context.compact.replacement import Digest, build, first_and_last_texts
 from co_tui.context.compact.thresholds import run_threshold
@@ -314,6 +315,20 @@ def test_the_truncator_aims_below_the_limit_and_drops_replies_before_prompts() -
     kept = [m.parts[0].content for m in done.messages if isinstance(m, ModelRequest)]
     assert "question 0" in kept and kept[-1] == "and now?"
     assert "answer 0" not in str(done.messages) and "answer 59" in str(done.messages)
+
+
+def test_what_was_truncated_is_what_is_no_longer_sent() -> None:
+    policy, scaffold = policy_of(LOADED["off"].but(truncation="on")), Scaffold()
+    governor = Governor(policy, Window(tokens=4_000, known=True))
+    live = asked(talk(2, "some words " * 300))
+    governor.fit(governor.measure(live, scaffold), scaffold)
+    reply = ModelResponse(parts=[TextPart("well")], usage=RequestUsage(input_tokens=3_990, output_tokens=10))
+    governor.meter.reported(reply)
+    live = asked([*live, reply])
+    done = governor.fit(governor.measure(live, scaffold), scaffold)
+    assert done.truncation is not None
+    gone = sum(map(governor.meter.tokens, live)) - sum(map(governor.meter.tokens, done.messages))
+    assert done.truncation.pre_tokens - done.truncation.post_tokens == round(gone)
 
 
 def test_a_prompt_that_alone_does_not_fit_is_reported_with_its_overshoot() -> None:
