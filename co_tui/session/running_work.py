@@ -185,7 +185,7 @@ class RunningWork:
                 prompt, again = None, True
         await self._after_turn(runtime)
         if not self._leaving:  # otherwise the interruption is the last event
-            await self._runtime.history.report_after_turn()
+            await self._runtime.history.report_if_changed()
         return outcome
 
     async def _follow_speaker(self) -> None:
@@ -277,7 +277,7 @@ class RunningWork:
         run = UserCommand(self._runtime, command, self._environment.workplace.text, start)
         async with self._factory.tools.files.around():
             outcome = await self._stoppable(run, run.run())
-        await self._runtime.history.report_now()
+        await self._runtime.history.report_if_changed()
         return outcome
 
     async def update_board(self) -> UpdatedBoard | None:

@@ -50,11 +50,16 @@ async def test_it_starts_no_turn_and_the_model_sees_it_with_the_next_prompt(home
     home.joinpath("here.txt").write_text("x")
     assert await session.run_command("ls; exit 3") is Outcome.DONE
     assert not sent and session.state.turn == 0 and session.state.title == ""
+    assert session.state.usage is None, "what the first request takes is not known without its tools"
     await session.submit("what did I do?")
     first, second = (part.content for message in sent[0] for part in message.parts)
     assert first.startswith(f"[The user ran a command in {home}. It ended with exit code 3 after ")
     assert "$ ls; exit 3\n" in first and "here.txt" in first and second == "what did I do?"
     assert session.state.turn == 1 and session.state.title == "what did I do?"
+    measured = session.state.usage
+    assert measured is not None and measured.messages_count == 3
+    await session.run_command("true")
+    assert session.state.usage is not None and session.state.usage.messages_count == 4
     message = session.state.transcript[0].message
     assert prompt_of(message) is None and command_in(message) == "ls; exit 3"
     assert not is_prompt(read_messages([message])[0])

@@ -315,11 +315,11 @@ class GovernedHistory:
         if self.keep_scaffold is not None:
             await self.keep_scaffold(self.next_scaffold)
 
-    async def report_after_turn(self) -> None:
-        """The same at the end of a turn, if the next request differs from the last: the turn's tool results now count
-        as an earlier turn's."""
+    async def report_if_changed(self) -> None:
+        """The same after a turn or a command, if the next request differs from the last: the turn's tool results now
+        count as an earlier turn's. Before the first request its tools are not known."""
         if self.usage is None:
-            return  # nothing was sent yet
+            return
         following = await self.next_request()
         is_known = self.governor.meter.is_known(following.messages) and self.next_scaffold is self.scaffold
         is_measured = self.state.usage_holds and self.usage.messages_count == len(following.messages)
