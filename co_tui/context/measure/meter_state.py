@@ -13,6 +13,9 @@ FORGETTING: Final = 0.7
 """Decay per report of earlier errors."""
 WHOLE_NUMBERS: Final = 4
 """Differences up to this many tokens are rounding."""
+MUCH_UNCOUNTED, LEAST_COUNTED = 500, 0.3
+"""In tokens, and of our estimate of a reply: a provider that leaves out more than the first, and counts less than the
+second, is not believed."""
 FEW_MESSAGES: Final = 8
 """This many are counted sooner than another list is compared."""
 MOST_REPORTS: Final = 200
@@ -253,7 +256,7 @@ class MeterState(NamedTuple):
             doubt = (line.slope_at_most - line.slope) * whole.estimate
             by_provider = False
         else:
-            by_provider = as_reported or self._outputs_hold
+            by_provider = (as_reported or self._outputs_hold) and self._is_credible(growth)
             total = self._grown(growth, by_provider)
             doubt = VARIATION * total + (line.slope_at_most - line.slope) * growth.added.estimate
         system, tools = _within(total, system, tools)
@@ -267,6 +270,11 @@ class MeterState(NamedTuple):
             measured="provider" if growth is not None and growth.is_reply and by_provider else "estimate",
             most_tokens=round(total + doubt),
         )
+
+    def _is_credible(self, growth: Growth) -> bool:
+        """Whether a provider's count of a reply is not far below what the text of the reply must take."""
+        missing = self.scaled(growth.reply) - growth.report.output_tokens
+        return missing < MUCH_UNCOUNTED or growth.report.output_tokens >= LEAST_COUNTED * self.scaled(growth.reply)
 
     @property
     def _outputs_hold(self) -> bool:
