@@ -173,11 +173,22 @@ def ensure_file(file: Path) -> Path:
     return file
 
 
-def wrong_target(file: Path) -> str:
-    """Why a file that the user named cannot be written, in a sentence; empty if it can be tried."""
+def wrong_target(file: Path, *, force: bool = True) -> str:
+    """Why a file that the user named cannot be written, in a sentence; empty if it can be tried. Without `force`, what
+    exists is not replaced."""
     if file.is_dir():
         return f"{path_text(file)} is a folder. Name a file."
-    return "" if file.parent.is_dir() else f"Folder {path_text(file.parent)} does not exist. Create it first."
+    if file.exists() and not file.is_file():
+        return f"{path_text(file)} is a pipe or a device. Name a file."
+    if not force and os.path.lexists(file):
+        return f"{path_text(file)} exists. Name another file, or replace it with --force."
+    folder = link_target(file).parent
+    return "" if folder.is_dir() else f"Folder {path_text(folder)} does not exist. Create it first."
+
+
+def link_target(file: Path) -> Path:
+    """The file that a link of the user's leads to, which is replaced so that the link stays; else the file itself."""
+    return Path(os.path.realpath(file)) if file.is_symlink() else file
 
 
 def write_atomically(file: Path, text: str) -> None:
@@ -189,7 +200,7 @@ def write_atomically(file: Path, text: str) -> None:
 @contextlib.contextmanager
 def replaced_atomically(file: Path) -> Iterator[IO[bytes]]:
     """A stream for the new content of `file`, which replaces it in one step, owner-only; after a failure nothing is
-    left of it."""
+    left of it. A link is replaced, not followed: it may be a stranger's."""
     ensure_dir(file.parent)
     # mkstemp creates its file owner-only.
     import tempfile  # slow to import

@@ -11,7 +11,7 @@ from co_tui.events.wording import counted
 from co_tui.exchange.backup.archive import BackupWriter, Totals
 from co_tui.exchange.backup.making import Making, add_files, add_sessions, all_sessions
 from co_tui.headless.output import DONE, FAILED, CommandContext, put_json, say
-from co_tui.paths import path_text, replaced_atomically, wrong_target
+from co_tui.paths import link_target, path_text, replaced_atomically, wrong_target
 from co_tui.session.synced_files import SyncedFiles
 from co_tui.store.store_errors import StoreError
 
@@ -29,12 +29,10 @@ def backup(
     as_json: bool = False,
 ) -> int:
     """Write the file in one step: it is whole, or not there."""
-    if wrong := wrong_target(file):
+    if wrong := wrong_target(file, force=force):
         say(wrong)
         return FAILED
-    if file.exists() and not force:
-        say(f"{path_text(file)} exists. Name another file, or replace it with --force.")
-        return FAILED
+    file = link_target(file)
     KeptKeys(context.paths).hide_all()
     keys = keys_in(environ)
     try:

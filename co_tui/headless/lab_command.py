@@ -19,7 +19,7 @@ from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, pu
 from co_tui.headless.sessions.show_command import load_state
 from co_tui.lab.report.page import Replayed, report_page
 from co_tui.lab.results import PolicyResult
-from co_tui.paths import Paths, write_atomically
+from co_tui.paths import Paths, link_target, write_atomically
 from co_tui.session.compaction.model_summaries import ModelSummaries
 from co_tui.session.compaction.summaries import OFFLINE, Summary, SummaryRequest
 from co_tui.session.history.learned_ratios import Ratios
@@ -172,7 +172,7 @@ def _write_report(results: Sequence[PolicyResult], options: LabOptions) -> int:
     summariser = options.model or "the offline summariser"
     page = report_page(results, Replayed(options.source, options.window.tokens, options.ratio, summariser))
     try:
-        write_atomically(options.report, page)
+        write_atomically(link_target(options.report), page)
     except OSError as error:
         say(f"Cannot write {options.report}: {error.strerror or error}.")
         return FAILED
@@ -182,9 +182,9 @@ def _write_report(results: Sequence[PolicyResult], options: LabOptions) -> int:
 
 def require_writable(file: Path) -> None:
     """Raises `OSError` if a report cannot be written there; leaves nothing behind."""
-    if file.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "it is a folder")
-    with tempfile.TemporaryFile(dir=file.parent):
+    if file.exists() and not file.is_file():
+        raise OSError(errno.EINVAL, "it is a folder, a pipe or a device")
+    with tempfile.TemporaryFile(dir=link_target(file).parent):
         pass
 
 

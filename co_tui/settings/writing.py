@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from co_tui.inert import one_line
-from co_tui.paths import Paths, write_atomically
+from co_tui.paths import Paths, link_target, write_atomically
 from co_tui.settings.all_settings import Settings, about, check
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.files import parsed, read_text
@@ -255,7 +255,7 @@ def _put(key: str, written: object, kept: object, file: Path) -> None:
 
 def _save(file: Path, text: str) -> None:
     try:
-        write_atomically(file, text)
+        write_atomically(link_target(file), text)
     except OSError as error:
         raise SettingsError(f"Cannot write {file}: {error.strerror or error}.") from None
 

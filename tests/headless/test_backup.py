@@ -1,5 +1,6 @@
 """`co-tui backup`, `co-tui restore` and `co-tui sessions --copy-to`, as people and scripts use them."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,25 @@ def test_a_backup_replaces_no_file_unless_it_is_forced(filled: Here, tmp_path: P
     assert (done.code, done.err) == (1, f"co-tui: Folder {missing} does not exist. Create it first.\n")
     assert not missing.exists()
     assert filled("backup", str(file), "--force").code == 0 and file.read_bytes().startswith(b"\x1f\x8b")
+
+
+def test_a_backup_follows_a_link_and_leaves_a_pipe_alone(filled: Here, tmp_path: Path) -> None:
+    link, file, pipe = tmp_path / "latest", tmp_path / "disk" / "all.tgz", tmp_path / "pipe"
+    file.parent.mkdir()
+    link.symlink_to(file)
+    assert filled("backup", str(link)).code == 1 and not file.exists()
+    assert filled("backup", str(link), "--force").code == 0
+    assert link.is_symlink() and file.read_bytes().startswith(b"\x1f\x8b")
+    os.mkfifo(pipe)
+    refused = filled("backup", str(pipe), "--force")
+    assert (refused.code, refused.err) == (1, f"co-tui: {pipe} is a pipe or a device. Name a file.\n")
+    assert pipe.is_fifo()
+    agent = filled.home / "config" / "agents" / "helper.md"
+    (dotfile := tmp_path / "helper.md").write_text("changed")
+    agent.unlink()
+    agent.symlink_to(dotfile)
+    assert filled("restore", str(file), "--force", "--with-config").code == 0
+    assert agent.is_symlink() and "helps" in dotfile.read_text()
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError(28, "No space left on device")])

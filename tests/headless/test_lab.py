@@ -3,6 +3,7 @@
 import io
 import json
 import multiprocessing
+import os
 import sys
 from pathlib import Path
 
@@ -81,7 +82,8 @@ def test_the_report_is_written_and_private(here: Here, talks: Path, tmp_path: Pa
 
 
 def test_an_unwritable_report_is_refused_before_anything_is_replayed(here: Here, talks: Path, tmp_path: Path) -> None:
-    for target in (tmp_path, tmp_path / "missing" / "report.html", talks / "report.html"):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    for target in (tmp_path, pipe, tmp_path / "missing" / "report.html", talks / "report.html"):
         refused = here("lab", "--input", str(talks), "--window", "600", "--report", str(target))
         assert refused.code == 1 and refused.out == ""
         assert refused.err.startswith(f"co-tui: Cannot write {target}: ") and refused.err.count("\n") == 1

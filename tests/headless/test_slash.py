@@ -193,6 +193,9 @@ def test_fork_pin_rewind_and_export(talked: Here, tmp_path: Path) -> None:
     assert slash(talked, f"/export {file}").code == 0 and "First question" in file.read_text()
     again = slash(talked, f"/export {file}")
     assert again.code == 1 and "Add --yes to do it." in again.err
+    (link := tmp_path / "link.md").symlink_to(new := tmp_path / "new.md")
+    assert "Replace" in slash(talked, f"/export {link}").err and not new.exists()
+    assert slash(talked, f"/export {link}", "--yes").code == 0 and link.is_symlink() and new.is_file()
     assert slash(talked, f"/export {file}", "--yes").code == 0
     for wrong, why in ((tmp_path / "no" / "x.md", "no does not exist"), (tmp_path / "x.pdf", ".pdf is not a format")):
         refused = slash(talked, f"/export {wrong}")

@@ -42,6 +42,14 @@ def test_writing_keeps_comments_tables_and_other_keys(paths: Paths, tmp_path: Pa
     assert (settings.model, settings.theme, settings.context_window) == ('openai:we"ird\\', "light", 4096)
 
 
+def test_a_linked_settings_file_stays_a_link(paths: Paths, tmp_path: Path) -> None:
+    (dotfile := tmp_path / "dotfile.toml").write_text("# mine\n")
+    paths.config.mkdir(parents=True)
+    paths.config_file.symlink_to(dotfile)
+    write("theme", "light", paths)
+    assert paths.config_file.is_symlink() and dotfile.read_text() == '# mine\ntheme = "light"\n'
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

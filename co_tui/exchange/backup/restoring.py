@@ -22,7 +22,7 @@ from co_tui.exchange.importers.imported import ImportRefused
 from co_tui.exchange.importers.programs.co_tui_log import MAX_MISSING_EVENTS
 from co_tui.exchange.intake.copying import CopiedSession, bring_reply
 from co_tui.exchange.intake.take_in import Outcome, TakenIn, import_unchanged, look_up_exactly
-from co_tui.paths import Paths, path_text, replaced_atomically
+from co_tui.paths import Paths, link_target, path_text, replaced_atomically
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import LIMIT_BYTES, parsed
 from co_tui.settings.policies.policy_files import built_in_names
@@ -209,7 +209,7 @@ def _is_same(file: Path, content: IO[bytes]) -> bool:
 
 
 def _write(target: Path, content: IO[bytes], entry: Entry) -> None:
-    with replaced_atomically(target) as stream:
+    with replaced_atomically(link_target(target)) as stream:
         shutil.copyfileobj(content, stream, PIECE_BYTES)
     if entry.executable and entry.name.startswith("config/"):
         target.chmod(0o700)

@@ -9,13 +9,19 @@ from co_tui.agent.redact import keys_in
 from co_tui.exchange.exporters import UnknownEnding, exported, format_of
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, put, say
 from co_tui.headless.sessions.show_command import load_state
-from co_tui.paths import path_text, write_atomically, wrong_target
+from co_tui.paths import link_target, path_text, write_atomically, wrong_target
 
 NAMES: Final = {"markdown": "Markdown", "jsonl": "JSONL", "html": "HTML"}
 
 
 def export(
-    context: CommandContext, name: str, *, form: str | None, file: Path | None, environ: Mapping[str, str]
+    context: CommandContext,
+    name: str,
+    *,
+    form: str | None,
+    file: Path | None,
+    environ: Mapping[str, str],
+    force: bool = False,
 ) -> int:
     """Write it to a file, or to standard output; the file's name tells the format when nothing else does."""
     session_id = load_state(context, name).session_id
@@ -24,7 +30,7 @@ def export(
     except UnknownEnding as unknown:
         say(f"{unknown} --format writes any name.")
         return WRONG_USAGE
-    if file is not None and (wrong := wrong_target(file)):
+    if file is not None and (wrong := wrong_target(file, force=force)):
         say(wrong)
         return FAILED
     KeptKeys(context.paths).hide_all()
@@ -33,6 +39,6 @@ def export(
     if file is None:
         put(text.removesuffix("\n"))
         return DONE
-    write_atomically(file, text)
+    write_atomically(link_target(file), text)
     say(f"Exported {session_id} to {path_text(file)} as {NAMES[form]}.")
     return DONE

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from co_tui.inert import one_line
-from co_tui.paths import path_text, write_atomically, wrong_target
+from co_tui.paths import link_target, path_text, write_atomically, wrong_target
 from co_tui.session.launch import Launch
 from co_tui.session.slash.command_host import CommandHost, WrongArguments, command
 from co_tui.store.store_errors import StoreError
@@ -21,7 +21,9 @@ async def export(host: CommandHost, arguments: str) -> None:
         raise WrongArguments(f"Unknown format {name!r}. Use markdown, jsonl or html, or a file such as {name}.md.")
     if wrong := wrong_target(file):
         raise WrongArguments(one_line(wrong, 300))
-    if not (is_named and file.exists()) or await host.confirm(f"Replace {one_line(path_text(file), 200)}?"):
+    replaces = is_named and (file.exists() or file.is_symlink())
+    file = link_target(file) if is_named else file
+    if not replaces or await host.confirm(f"Replace {one_line(path_text(file), 200)}?"):
         await write_export(host.launch, session_id, form, file)
         host.say(f"Exported to {one_line(path_text(file), 200)}.")
 
