@@ -22,7 +22,7 @@ from co_tui.session.launch import Launch
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.settings import ABOVE_RESUMED, is_policy_path
-from co_tui.store.port import Store
+from co_tui.store.housekeeping import delete_forever
 from co_tui.store.store_errors import StoreError
 
 GRACE_S = 1.0
@@ -90,7 +90,7 @@ def in_session(
 async def _in_session(
     opening: SessionOpening, work: Work, show: Show, reason: str, stop_waiting: Callable[[], None]
 ) -> int:
-    stop = _Stop(opening.context.store, stop_waiting)
+    stop = _Stop(opening, stop_waiting)
     with on_stop(stop.signalled):
         try:
             async with _opened(opening, stop) as (session, listener):
@@ -120,13 +120,25 @@ async def _run_work(session: Session, listener: Listener, work: Work, show: Show
         read = await stop.wait_with_grace(printing)
     if stop.asked:
         given_up = "" if read else " Output was closed; the rest was dropped."
-        what = "the partial reply is saved in" if _has_partial_reply(session) else "what was said is saved in"
-        kept = f"{what} session {session.id}" if session.is_kept else "the session was private"
-        say(f"Interrupted; {kept}.{given_up}")
+        say(f"Interrupted{await asyncio.to_thread(_what_is_kept, session, stop.opening)}.{given_up}")
         return INTERRUPTED
     if (lost := printing.result()) is not None:
         raise lost
     return code
+
+
+def _what_is_kept(session: Session, opening: SessionOpening) -> str:
+    """What an interrupted session has, as the end of a sentence; a new one in which nothing was said is deleted."""
+    if not session.is_kept:
+        return "; the session was private"
+    now = session.state
+    if opening.session_id and now.turn <= session.resumed_from.turn:
+        return f"; nothing was added to session {session.id}"
+    if not now.transcript and not now.title:
+        delete_forever(opening.context.store, session.id)
+        return " before anything was saved"
+    what = "the partial reply is saved in" if _has_partial_reply(session) else "what was said is saved in"
+    return f"; {what} session {session.id}"
 
 
 def _has_partial_reply(session: Session) -> bool:
@@ -138,9 +150,9 @@ def _has_partial_reply(session: Session) -> bool:
 class _Stop:
     """Stop requests: the first ends the session in order, the second cancels what runs."""
 
-    def __init__(self, store: Store, stop_waiting: Callable[[], None]) -> None:
+    def __init__(self, opening: SessionOpening, stop_waiting: Callable[[], None]) -> None:
         self.session: Session | None = None
-        self._store = store
+        self.opening = opening
         self._stop_waiting = stop_waiting
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
@@ -172,7 +184,7 @@ class _Stop:
 
     def _end(self) -> None:
         self._requested.set()
-        self._store.stop_waiting()
+        self.opening.context.store.stop_waiting()
         self.stop_work()
 
     def stop_work(self) -> None:

@@ -189,6 +189,8 @@ class _Run:
 
     async def _one(self, session: Session, prompt: GivenPrompt) -> int:
         """Returns the exit code of one prompt."""
+        if self._is_stopped:
+            return INTERRUPTED
         context, called = self._opening.context, parse_command(prompt.text)
         if called is not None and (why := refusal(called, context.loaded.settings, context.paths, self._opening.cwd)):
             return self._refuse(session, why)

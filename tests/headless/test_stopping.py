@@ -122,6 +122,24 @@ def test_while_the_model_is_opened(served: CliCommand) -> None:
     assert "message" not in [kind for kind, _ in log_of(served)]
 
 
+def test_before_its_prompt_is_saved(served: CliCommand, provider: Provider) -> None:
+    assert served("run", "-p", "hi").code == 0
+    (before,) = served("sessions", "--json").objects
+    for where, outcome in (
+        ((), "Interrupted before anything was saved."),
+        (("--session", before["id"]), f"Interrupted; nothing was added to session {before['id']}."),
+    ):
+        provider.asked_models.clear()
+        provider.models = Reply(until=threading.Event(), raw=[b'{"data": [{"id": "scripted", "max_model_len": 4096}]}'])
+        process = served.start_loaded("run", "-p", "hello", *where)
+        wait_until(lambda: provider.asked_models)
+        process.send_signal(signal.SIGTERM)
+        provider.models.until.set()
+        assert ended(process) == f"co-tui: {outcome}\n"
+    (left,) = served("sessions", "--json").objects
+    assert left["id"] == before["id"] and len(provider.requests) == 1
+
+
 def test_while_it_answers(served: CliCommand, provider: Provider) -> None:
     provider.script = [Reply(text="word " * 500, delay_s=0.05, open_end=True)]
     process = served.start_loaded("run", "-p", "talk", "--json")

@@ -135,7 +135,7 @@ class Provider:
         self.model_id = "scripted"
         self.window: int | None = 4096
         self.models: Reply | None = None
-        """A scripted answer to the question for its models; only `raw`, `status` and `headers` count."""
+        """A scripted answer to the question for its models; only `until`, `raw`, `status` and `headers` count."""
         self.asked_models: list[dict[str, str]] = []
         """The headers of each such question."""
         self.native: Callable[[str, Any], Any] | None = None
@@ -159,6 +159,8 @@ class Provider:
                 provider.asked_models.append(dict(self.headers))
                 if provider.models is not None:
                     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                        if provider.models.until:
+                            self._wait(HANGING_S, provider.models.until)
                         self._send_raw(provider.models)
                     return
                 entry: dict[str, Any] = {"id": provider.model_id, "object": "model"}
