@@ -19,6 +19,7 @@ TROUBLES: Final = {
     "connection": "connection lost",
     "context_limit": "too long for the model",
     "cut_off": "reply cut off",
+    "filtered": "reply withheld",
     "fixed_part": "almost out of room",
     "form": "request rejected",
     "http": "provider refused",

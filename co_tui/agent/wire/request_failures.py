@@ -99,6 +99,7 @@ _RULES: Final = (
     _Rule(errors.ModelConnectionError, "connection", _BROKEN, True),
     _Rule(_OWN_FAILURES, "server", "{name} had a server error: {detail}", True),
     _Rule(errors.ModelRequestRejectedError, "rejected", "{name} rejected the request: {detail}"),
+    _Rule(errors.ContentFilterError, "filtered", "{name}'s content filter withheld the reply."),
     _Rule(
         errors.UnexpectedModelBehavior,
         "length",

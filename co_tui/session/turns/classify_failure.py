@@ -13,7 +13,7 @@ def classify(error: Exception, asked: RequestTarget) -> tuple[Failure, Overflow 
     The library recognises only about half of the providers' messages.
     """
     failure = read_failure(error, asked)
-    if failure.kind in ("steps", "length"):
+    if failure.kind in ("steps", "length", "filtered"):
         return failure, None  # our limit or the reply's, not the window's
     found = _overflow(failure.status, error)
     if failure.kind == "context_limit":

@@ -261,6 +261,16 @@ async def test_an_odd_reply_is_reported_with_what_is_odd_about_it(session: Sessi
     assert await session.submit("again") is Outcome.DONE
 
 
+async def test_a_reply_that_a_content_filter_withheld_is_not_asked_for_again(
+    session: Session, provider: Provider
+) -> None:
+    provider.script = [Reply(raw=(sse(chunk({"content": ""}), chunk({}, "content_filter"), DONE),))]
+    assert await session.submit("hi") is Outcome.FAILED
+    (told,) = facts(list(session.state.timeline), SessionError)
+    assert (told.kind, told.what) == ("filtered", "openai-chat:scripted's content filter withheld the reply.")
+    assert len(provider.requests) == 1 and await session.submit("again") is Outcome.DONE
+
+
 USAGES: list[Any] = [
     {"prompt_tokens": 1.5, "completion_tokens": 2},
     {"prompt_tokens": 10**30, "completion_tokens": 2},
