@@ -20,6 +20,7 @@ from co_tui.settings.rules import (
     SEARCH_OFF,
     SEARCH_PROVIDER,
     THEMES,
+    WITH_PASSWORD,
     About,
     NamesOnly,
     PartRefused,
@@ -66,9 +67,7 @@ def _read_database_url(value: object) -> object:
         raise PartRefused("", "a URL that cannot be read", DATABASE_ALLOWED) from None
     if parts.password or "password" in parse_qs(parts.query):
         # Not shown: settings are printed, logged and exported.
-        raise PartRefused(
-            "", "a URL with a password", f"{DATABASE_ALLOWED}: set PGPASSWORD, or run `co-tui login postgresql`"
-        )
+        raise PartRefused("", WITH_PASSWORD, f"{DATABASE_ALLOWED}: set PGPASSWORD, or run `co-tui login postgresql`")
     if parts.scheme not in _DATABASE_SCHEMES:
         raise PartRefused("", quoted(value) if "@" not in value else "a URL of another kind", DATABASE_ALLOWED)
     return value

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from co_tui.inert import one_line
 from co_tui.record import Record
-from co_tui.settings.rules import HIDDEN, PartRefused, Rule, address, number, quoted, table_in
+from co_tui.settings.rules import HIDDEN, PartRefused, Rule, http_address, number, quoted, table_in
 
 MOST_SERVERS: Final = 30
 LONGEST_NAME: Final = 30
@@ -179,7 +179,7 @@ def _switch(value: object) -> bool:
 
 
 def _address(value: object) -> object:
-    return address(" ", "").read(_some_text(value))
+    return http_address(_some_text(value))
 
 
 _TEXT: Final = "text, with environment variables as ${NAME} or ${NAME:-default}"

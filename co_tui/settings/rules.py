@@ -42,6 +42,8 @@ SANDBOXES: Final = (SANDBOX_OFF, SANDBOX_WITH_NETWORK, SANDBOX)
 SHOWN_CHARS: Final = 60
 HIDDEN: Final = "[hidden]"
 """Replaces a bad value that may hold a key."""
+WITH_PASSWORD: Final = "a URL with a password"
+"""Replaces one."""
 ENVIRONMENT_PREFIX: Final = "CO_TUI_"
 """Begins the names of variables that are about co-tui itself."""
 LONGEST_VARIABLE_CHARS: Final = 10_000
@@ -205,40 +207,56 @@ def text(allowed: str = "a text") -> Rule:
 
 def address(default: str, what: str, *words: str) -> Rule:
     """An HTTP address, the default, or one of some words."""
+    allowed = f"{', '.join((default or 'empty', *words))}, or the http:// or https:// address of {what}"
 
     def read(value: object) -> object:
         if not isinstance(value, str):
             raise ValueError
-        from urllib.parse import urlsplit  # as slow to import as everything else here, and rarely needed
-
         value = value.strip()
-        # Raises ValueError for odd brackets and ports.
-        parts = urlsplit(value) if value not in (default, *words) else None
-        if parts is not None and (parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0):
-            raise ValueError
-        return value
+        if "@" in value:
+            # Not shown: settings are printed, logged and exported.
+            raise PartRefused("", WITH_PASSWORD, allowed)
+        return value if value in (default, *words) else http_address(value)
 
-    return Rule(f"{', '.join((default or 'empty', *words))}, or the http:// or https:// address of {what}", read)
+    return Rule(allowed, read)
+
+
+def http_address(value: str) -> str:
+    """An HTTP address, stripped. Raises ValueError for anything else, odd brackets and ports included."""
+    from urllib.parse import urlsplit  # as slow to import as everything else here, and rarely needed
+
+    parts = urlsplit(value := value.strip())
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
+        raise ValueError
+    return value
+
+
+def has_password(text: str) -> bool:
+    """Whether the address in a text, such as a model string, may have a user name or password, which may contain
+    slashes."""
+    return "@" in text.partition("://")[2]
 
 
 def model_string(default: str) -> Rule:
     """A known provider and any model name."""
+    allowed = (
+        "PROVIDER:NAME such as anthropic:claude-sonnet-5 (providers: "
+        f"{', '.join(MODEL_PREFIXES[:8])}, …), {GGUF}:PATH, {EMBEDDED}, or empty for {default}"
+    )
 
     def read(value: object) -> object:
         if not isinstance(value, str):
             raise ValueError
         value = value.strip()
+        if has_password(value):
+            raise PartRefused("", f"a model at {WITH_PASSWORD}", allowed)
         prefix, colon, name = value.removeprefix("gateway/").partition(":")
         named = bool(name.strip()) or prefix == SERVED  # without a name, its first model
         if value not in ("", EMBEDDED) and (prefix not in (*MODEL_PREFIXES, GGUF) or not colon or not named):
             raise ValueError
         return value
 
-    return Rule(
-        "PROVIDER:NAME such as anthropic:claude-sonnet-5 (providers: "
-        f"{', '.join(MODEL_PREFIXES[:8])}, …), {GGUF}:PATH, {EMBEDDED}, or empty for {default}",
-        read,
-    )
+    return Rule(allowed, read)
 
 
 def one_of(*words: str) -> Rule:

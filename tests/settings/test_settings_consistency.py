@@ -36,6 +36,25 @@ def test_a_value_that_cannot_work_is_refused_at_once(key: str, value: str) -> No
 @each_case(
     ("key", "value"),
     [
+        ("base_url", "http://me:hunter22@host/v1"),
+        ("base_url", "http://me:hunter/22@host/v1"),
+        ("base_url", "ftp://hunter22@host"),
+        ("base_url", "me:hunter22@host:8000"),
+        ("telemetry", "https://me:hunter22@host"),
+        ("model", "openai-chat:small@http://me:hunter22@host/v1"),
+        ("model", "nosuch:small@http://me:hunter22@host/v1"),
+        ("summarization_model", "openai-chat:@http://me:hunter22@host/v1"),
+    ],
+)
+def test_an_address_with_a_password_is_refused_without_showing_it(key: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=f"^{key} = (a model at )?a URL with a password is not allowed") as refused:
+        check(key, value)
+    assert "hunter" not in str(refused.value)
+
+
+@each_case(
+    ("key", "value"),
+    [
         ("theme", "nord"),
         ("telemetry", "off"),
         ("telemetry", "http://127.0.0.1:4318/v1/traces"),
@@ -43,6 +62,7 @@ def test_a_value_that_cannot_work_is_refused_at_once(key: str, value: str) -> No
         ("model", ""),
         ("model", "openai-chat:"),
         ("model", "openai-chat:any/name:latest"),
+        ("model", "openai-chat:@cf/meta/llama@http://host:8000/v1"),
         ("model", "gateway/anthropic:claude-sonnet-5"),
         ("base_url", "http://[::1]:8000/v1"),
     ],

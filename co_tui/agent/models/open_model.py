@@ -38,6 +38,7 @@ from co_tui.agent.wire.model_errors import KeyMissing, ModelUnusable
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.events.model_names import EXAMPLE_MODEL, EXAMPLE_WINDOW_TOKENS, Served, is_file, served
 from co_tui.inert import one_line
+from co_tui.settings.rules import WITH_PASSWORD, has_password
 
 _OPTIONAL_PACKAGES: Final = {"groq": "groq", "mistral": "mistralai", "xai": "xai_sdk"}
 """The libraries of providers that are not installed with co-tui, by prefix."""
@@ -97,11 +98,18 @@ async def open_model(name: str, config: ModelConfig) -> ModelHandle:
         return open_embedded(config)
     if is_file(name):
         return open_gguf(name, config)
+    _require_no_password(name, "The model")
     if name == EXAMPLE_MODEL:
         return RecordedModel()
     if (target := served(name)) is not None:
         return await _open_served(target, config)
     return await _open_provider(name, config)
+
+
+def _require_no_password(address: str, what: str) -> None:
+    """Raises `ModelUnusable` for an address with a password: it would be in every log."""
+    if has_password(address):
+        raise ModelUnusable(f"{what} is at {WITH_PASSWORD}, which is not allowed.")
 
 
 async def check_model(name: str, config: ModelConfig) -> None:
@@ -215,6 +223,7 @@ async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
             raise ModelUnusable(f"Cannot use {name}: {redact(str(error), _secrets(config))}") from None
         raise ModelUnusable(unknown_model(name)) from None
     address = _address_of(model)
+    _require_no_password(address, name)
     found.require_host(name, address)
     return ProviderModel(
         name=name,
@@ -263,6 +272,7 @@ async def _open_served(target: Served, config: ModelConfig) -> ProviderModel:
                 "`co-tui login openai` for OpenAI."
             )
         return await _open_provider(target.model, config)
+    _require_no_password(base_url, target.model)
     if not base_url.startswith(("http://", "https://")):
         raise ModelUnusable(
             f"{BASE_URL_VARIABLE} is {one_line(redact(base_url, (key,)), 80)!r}, not a server address. "

@@ -65,6 +65,24 @@ async def test_an_unusable_model_says_which_variable_name_or_address(name, envir
         assert word in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "environ"),
+    [
+        ("openai-chat:x@http://me:hunter22@host/v1", {}),
+        ("openai-chat:x", {"OPENAI_BASE_URL": "http://me:hunter22@host/v1"}),
+        ("anthropic:claude-sonnet-5", {"ANTHROPIC_API_KEY": "x", "ANTHROPIC_BASE_URL": "http://me:hunter22@host"}),
+    ],
+)
+async def test_a_model_at_an_address_with_a_password_is_refused_without_showing_it(
+    name: str, environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable, value in environ.items():
+        monkeypatch.setenv(variable, value)
+    with pytest.raises(ModelUnusable, match="is at a URL with a password, which is not allowed") as refused:
+        await open_model(name, ModelConfig(environ=environ, fetched_models=tmp_path))
+    assert "hunter22" not in str(refused.value)
+
+
 async def test_the_embedded_model_missing_says_how_large_it_is(tmp_path: Path, monkeypatch) -> None:
     import importlib.util
 
