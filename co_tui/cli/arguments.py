@@ -93,8 +93,8 @@ def _with_host_folder(arguments: Sequence[str], commands: Container[str]) -> lis
 def _check_private(parser: argparse.ArgumentParser, options: argparse.Namespace) -> None:
     if options.command not in (None, "run", "serve"):
         parser.error(f"--private starts a new session; `{options.command}` does not")
-    resumes = (options.resume_latest, getattr(options, "resume", None) is not None, getattr(options, "session", None))
-    if any(resumes):
+    named = (getattr(options, "resume", None), getattr(options, "session", None))
+    if options.resume_latest or any(each is not None for each in named):
         parser.error("--private starts a new session and cannot be used with --continue, --resume or --session")
 
 

@@ -77,7 +77,8 @@ def _run(call: CommandCall) -> int:
     except WrongUsage as wrong:
         say(str(wrong))
         return WRONG_USAGE
-    row = _session_to_continue(options.session, context, cwd) if options.session or options.resume_latest else None
+    continues = options.session is not None or options.resume_latest
+    row = _session_to_continue(options.session, context, cwd) if continues else None
     if row is not None and (hint := context.workplace.resume_hint(row.cwd, row.id)):
         say(hint)
         return WRONG_USAGE
@@ -273,7 +274,7 @@ def _lab(call: CommandCall) -> int:
 def _session_to_continue(name: str | None, context: CommandContext, cwd: Path) -> "SessionRow":
     """The named session, else the latest that no process has open. Raises `StoreError`."""
     latest = stored_session(name, context, cwd)
-    if name or latest.id not in (taken := context.store.claimed()):
+    if name is not None or latest.id not in (taken := context.store.claimed()):
         return latest
     with context.store.reading() as reading:
         row = latest_row(reading, context, cwd, without=taken)

@@ -30,7 +30,7 @@ def _row(name: str, context: CommandContext) -> "SessionRow":
 
 def stored_session(name: str | None, context: CommandContext, cwd: Path, *, at_once: bool = False) -> "SessionRow":
     """The named session, else the latest, `at_once` without asking a server. Raises `StoreError` when there is none."""
-    if name:
+    if name is not None:
         return stored_row(name, context)
     if not at_once:
         refresh(context)
