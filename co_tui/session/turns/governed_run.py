@@ -147,4 +147,4 @@ class GovernedRun(ABC):
         prepared = await self._requests.next()
         if prepared.overshoot_tokens and self._history.policy.truncates:
             raise PromptTooLong(prepared.overshoot_tokens, prepared.reading, what)
-        return in_cache_blocks(prepared.messages, self._history.model)
+        return [*in_cache_blocks(prepared.messages, self._history.model), *self._log.feedback]

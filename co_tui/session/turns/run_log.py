@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse
+from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, RetryFeedbackPart
 
 from co_tui.context.request.repair import answered_id, last_step, repair
 from co_tui.events import Message
@@ -26,11 +26,16 @@ class RunLog:
         """How many messages of the current run are logged; None before its first request."""
         self._answered: set[str] = set()
         """Calls of the current step whose results were logged before the step ended."""
+        self._was_empty = False
+        """Whether the last reply of the current run was empty."""
+        self.feedback: list[ModelMessage] = []
+        """What the library says about that reply: it goes with the next request only, and is not logged either."""
 
     def begin(self, in_log: int | None = None) -> None:
         """Start a new run; `in_log` if it starts with tool results, before any request."""
         self._in_log = in_log
         self._answered.clear()
+        self._was_empty = False
 
     def unlogged(self, run_messages: Sequence[ModelMessage]) -> list[ModelMessage]:
         """The messages of the run that are not logged."""
@@ -38,9 +43,12 @@ class RunLog:
         return [each for message in new if (each := self._without_answered(message)).parts]
 
     async def catch_up(self, run_messages: Sequence[ModelMessage]) -> None:
-        """Before a request: log everything the run has."""
-        for message in self.unlogged(run_messages):
-            await self.log(message)
+        """Before a request: log everything the run has, but for the feedback about an empty reply."""
+        new = self.unlogged(run_messages)
+        self.feedback = [each for each in new if _is_feedback(each)] if self._was_empty else []
+        for message in new:
+            if message not in self.feedback:
+                await self.log(message)
         self._in_log = len(run_messages)
         self._live.begin()
 
@@ -48,6 +56,7 @@ class RunLog:
         """Log a complete reply; an empty one is not kept."""
         self._in_log = (self._in_log or 0) + 1
         self._answered.clear()
+        self._was_empty = not response.parts
         if response.parts:
             await self.log(response)
         self._live.begin()
@@ -114,6 +123,10 @@ def closing(
     if not new:
         return None
     return replace(requests[0], parts=new) if requests else ModelRequest(parts=new, timestamp=step[-1].timestamp)
+
+
+def _is_feedback(message: ModelMessage) -> bool:
+    return all(isinstance(part, RetryFeedbackPart) for part in message.parts)
 
 
 def _only_answers(request: ModelRequest) -> ModelRequest:

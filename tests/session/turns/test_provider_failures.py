@@ -261,6 +261,18 @@ async def test_an_odd_reply_is_reported_with_what_is_odd_about_it(session: Sessi
     assert await session.submit("again") is Outcome.DONE
 
 
+async def test_feedback_about_an_empty_reply_goes_with_one_request_and_is_not_kept(
+    session: Session, provider: Provider
+) -> None:
+    empty = Reply(raw=(sse(chunk({"content": ""}), STOP, DONE),))
+    provider.script = [empty, Reply(text="Said."), *[empty] * 6, Reply()]
+    for prompt, outcome in (("hi", Outcome.DONE), ("again", Outcome.FAILED), ("more", Outcome.DONE)):
+        assert await session.submit(prompt) is outcome
+    asked = ["Please return text" in str(each["messages"]) for each in provider.requests]
+    assert asked == [False, True, *[False, True] * 3, False]
+    assert "Please return text" not in str([entry.message for entry in session.state.transcript])
+
+
 async def test_a_reply_that_a_content_filter_withheld_is_not_asked_for_again(
     session: Session, provider: Provider
 ) -> None:
