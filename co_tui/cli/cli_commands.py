@@ -363,7 +363,6 @@ COMMANDS: Final = (
                 help="default: from FILE's extension, else markdown",
             ),
             _option("-o", "--output", type=Path, metavar="FILE", help="default: standard output"),
-            _flag("--force", "replace FILE if it exists"),
             _flag("--all", "with -o FOLDER: write the log of each session that changed"),
         ),
     ),

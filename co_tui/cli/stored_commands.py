@@ -125,7 +125,7 @@ def _diff(call: CommandCall) -> int:
 def _export(call: CommandCall) -> int:
     options = call.options
     if options.all:
-        if options.id or options.force or options.output is None or options.form not in (None, "jsonl"):
+        if options.id or options.output is None or options.form not in (None, "jsonl"):
             say("Give --all a folder for the logs: `co-tui export --all -o FOLDER`.")
             return WRONG_USAGE
         from co_tui.headless.sessions.export_all import export_all
@@ -136,14 +136,7 @@ def _export(call: CommandCall) -> int:
         return WRONG_USAGE
     from co_tui.headless.sessions.export_command import export
 
-    return export(
-        call.context,
-        options.id,
-        form=options.form,
-        file=options.output,
-        environ=call.environ,
-        force=options.force,
-    )
+    return export(call.context, options.id, form=options.form, file=options.output, environ=call.environ)
 
 
 @command("import")

@@ -15,13 +15,7 @@ NAMES: Final = {"markdown": "Markdown", "jsonl": "JSONL", "html": "HTML"}
 
 
 def export(
-    context: CommandContext,
-    name: str,
-    *,
-    form: str | None,
-    file: Path | None,
-    environ: Mapping[str, str],
-    force: bool = False,
+    context: CommandContext, name: str, *, form: str | None, file: Path | None, environ: Mapping[str, str]
 ) -> int:
     """Write it to a file, or to standard output; the file's name tells the format when nothing else does."""
     session_id = load_state(context, name).session_id
@@ -30,7 +24,7 @@ def export(
     except UnknownEnding as unknown:
         say(f"{unknown} --format writes any name.")
         return WRONG_USAGE
-    if file is not None and (wrong := wrong_target(file, force=force)):
+    if file is not None and (wrong := wrong_target(file)):
         say(wrong)
         return FAILED
     KeptKeys(context.paths).hide_all()
