@@ -97,12 +97,12 @@ async def open_entry(host: CommandHost, event: Event) -> None:
     if isinstance(event.fact, CompactionComplete) and event.fact.success and host.state.transcript:
         request = await host.ask(lambda: CompactionScreen(event, host.state))
         if request is not None:
-            await _carry_out(host, request)
+            await _carry_out(host, request, event)
     else:
         await host.ask(lambda: EventScreen(event))
 
 
-async def _carry_out(host: CommandHost, request: CompactionRequest) -> None:
+async def _carry_out(host: CommandHost, request: CompactionRequest, event: Event) -> None:
     session = host.opened()
     if request.action == "undo":
         await undo(host, str(request.seq))
@@ -110,18 +110,18 @@ async def _carry_out(host: CommandHost, request: CompactionRequest) -> None:
         await session.edits.pin([request.ref])
         host.say("The message is back in context, and pinned.")
     elif request.action == "edit":
-        await _edit_summary(host, session, request.seq)
+        await _edit_summary(host, session, event)
 
 
-async def _edit_summary(host: CommandHost, session: "Session", seq: int) -> None:
-    event = next((each for each in session.state.compactions if each.seq == seq), None)
-    if event is None or not isinstance(event.fact, CompactionComplete):
-        return
+async def _edit_summary(host: CommandHost, session: "Session", event: Event) -> None:
+    """Going back without an edit leads back to the opened compaction."""
+    assert isinstance(event.fact, CompactionComplete)
     summary = event.fact.summary
-    text = await host.ask(lambda: EditScreen("Summary, as the model sees it", summary))
+    text = await host.ask(lambda: EditScreen("Summary, as the model sees it", summary, needs_text=True))
     if text is None:
+        await open_entry(host, event)
         return
     try:
-        await session.edits.edit_summary(seq, text)
+        await session.edits.edit_summary(event.seq or 0, text)
     except NothingToUndo as nothing:
         raise CommandFailed(str(nothing)) from None

@@ -38,18 +38,12 @@ from co_tui.ui.widgets.line_list import LineList
 
 OFFLINE = "offline"
 AS_SENT = "What the model gets, word for word."
-QUOTE_LEGEND = " › marks a quoted line that looks like a heading."
+QUOTE_LEGEND = "› marks a quoted line that looks like a heading."
 
 TABS = ("summary", "replaced", "kept", "cost")
-KEYS = (
-    ("1-4", "tabs"),
-    ("u", "undo"),
-    ("e", "edit"),
-    ("p", "pin back in"),
-    ("/", "search"),
-    ("c", "copy"),
-    ("escape", "back"),
-)
+CHANGE_KEYS = {"undo": ("u", "undo"), "edit": ("e", "edit"), "pin": ("p", "pin back in")}
+"""By action."""
+OTHER_KEYS = (("/", "search"), ("c", "copy"), ("escape", "back"))
 SEARCH_KEYS = (("enter down", "messages"), ("escape", "end search"))
 """In the search field letters are text."""
 WIDTH = 100
@@ -96,12 +90,21 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         self._shown = self._replaced
         self._kept, self._account = kept_rows(event, state), figures_after(self._fact)
         self._receipt = figures(self._fact)
-        self._is_in_effect = any(rewrite.seq == event.seq for rewrite in state.rewrites)
+        self._is_in_context = any(entry.seq == event.seq for entry in state.history)
+        rewrites = [rewrite.seq for rewrite in state.rewrites]
+        is_latest, is_in_effect = rewrites[-1:] == [event.seq], event.seq in rewrites
+        self._possible = {"undo": is_latest, "edit": self._is_in_context, "pin": is_in_effect}
+        change_keys = (hint for action, hint in CHANGE_KEYS.items() if self._possible[action])
+        self._keys = (("1-4", "tabs"), *change_keys, *OTHER_KEYS)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What cannot be done has no key."""
+        return self._possible.get(str(parameters[0]) if action == "request" else action, True)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = f"{COMPACTED_SYMBOL} Conversation Compacted · {clock(self._event.timestamp)}"
-            box.border_subtitle = "" if self._is_in_effect else "undone, or replaced by a later one"
+            box.border_subtitle = "" if self._is_in_context else "no longer in context"
             with TabbedContent(initial="summary"):
                 with TabPane("Summary", id="summary"), VerticalScroll():
                     yield HangingText(self._summary, id="summary-text")
@@ -113,7 +116,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
                     yield LineList(id="kept-list", classes="-filling", opens_at_first_click=True)
                 with TabPane("Cost", id="cost"), VerticalScroll():
                     yield Static(self._receipt_table, id="receipt")
-            yield KeyHints(*KEYS)
+            yield KeyHints(*self._keys)
 
     def on_mount(self) -> None:
         show_messages(self.query_one("#replaced-list", LineList), self._shown, NONE_REPLACED, chosen=0)
@@ -154,7 +157,8 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
 
     @property
     def _summary(self) -> Text:
-        return shown_summary(self._fact, TextRenderer(palette_of(self.app.current_theme)))
+        renderer = TextRenderer(palette_of(self.app.current_theme))
+        return shown_summary(self._fact, renderer, is_in_context=self._is_in_context)
 
     @property
     def _receipt_table(self) -> Table:
@@ -181,7 +185,7 @@ class CompactionScreen(Dialog[CompactionRequest | None]):
         self.query_one("#replaced-list").focus()
 
     def on_descendant_focus(self) -> None:
-        self.query_one(KeyHints).show(*(SEARCH_KEYS if isinstance(self.focused, Input) else KEYS))
+        self.query_one(KeyHints).show(*(SEARCH_KEYS if isinstance(self.focused, Input) else self._keys))
 
     @on(LineList.Opened)
     def _open(self, event: LineList.Opened) -> None:
@@ -235,16 +239,16 @@ def _whole(entry: Entry) -> str:
 
 
 def summary_as_sent(fact: CompactionComplete) -> str:
-    """The text that is in the context now; without a replacement, the summary alone."""
+    """The text that it put into the context; without a replacement, the summary alone."""
     return "\n\n".join(map(text_of_all, fact.replacement)) or fact.summary
 
 
-def shown_summary(fact: CompactionComplete, renderer: TextRenderer) -> Text:
-    """What the model gets now, for people."""
+def shown_summary(fact: CompactionComplete, renderer: TextRenderer, *, is_in_context: bool) -> Text:
+    """What the model gets now, or got, for people."""
     sent = summary_as_sent(fact) or "No summary."
     quotes = any(line.lstrip().startswith(NOT_A_HEADING) for line in sent.splitlines())
-    head = Text().append(f"{AS_SENT}{QUOTE_LEGEND if quotes else ''}\n\n", renderer.muted)
-    return head.append_text(summary_text(sent, renderer))
+    head = " ".join([*([AS_SENT] if is_in_context else []), *([QUOTE_LEGEND] if quotes else [])])
+    return Text().append(head and f"{head}\n\n", renderer.muted).append_text(summary_text(sent, renderer))
 
 
 def receipt(rows: Sequence[tuple[str, str]], name_style: Style) -> Table:

@@ -157,7 +157,7 @@ class DialogQuestions:
     async def _edited(self, summary: str) -> str | None:
         from co_tui.ui.dialogs.simple_dialogs import EditScreen
 
-        return await self._answer_of(EditScreen("Review the summary", summary, refusal="discard"))
+        return await self._answer_of(EditScreen("Review the summary", summary, discards="the summary"))
 
     async def _waiting_for(self, screen: "Dialog[T]") -> T | None:
         """Ask with a dialog, while the prompt shows that an answer is pending."""

@@ -61,25 +61,41 @@ class AskScreen(Dialog[str]):
 
 
 class EditScreen(Dialog[str | None]):
-    """A longer text to read and change; answers with the edited text, or None."""
+    """A longer text to read and change; answers with the edited text, or None. Asks before it drops changes."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s,f10", "accept", "Accept", priority=True),
         Binding("escape", "close", "Back", priority=True),
     ]
 
-    def __init__(self, title: str, text: str, *, refusal: str = "back") -> None:
+    def __init__(self, title: str, text: str, *, discards: str = "", needs_text: bool = False) -> None:
+        """`discards` is what Esc discards besides the changes; with `needs_text`, an empty text is not accepted."""
         super().__init__(tall=True)
-        self._title, self._text, self._refusal = title, text, refusal
+        self._title, self._text = title, text
+        self._discards, self._needs_text = discards, needs_text
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
             yield SafeTextArea(self._text, soft_wrap=True, show_line_numbers=False)
-            yield KeyHints(("ctrl+s", "accept"), ("esc", self._refusal))
+            yield KeyHints(("ctrl+s", "accept"), ("esc", "discard" if self._discards else "back"))
 
     def on_mount(self) -> None:
         self.query_one(TextArea).focus()
 
     def action_accept(self) -> None:
-        self.answer(self.query_one(TextArea).text)
+        text = self.query_one(TextArea).text
+        if self._needs_text and not text.strip():
+            self.notify("It cannot be empty. Ctrl+Z brings back what you deleted.", severity="warning", timeout=4)
+        else:
+            self.answer(text)
+
+    def action_close(self) -> None:
+        if self.query_one(TextArea).text == self._text:
+            self.withdraw()
+        else:
+            self.app.push_screen(ConfirmScreen(f"Discard {self._discards or 'the changes'}?"), self._asked)
+
+    def _asked(self, is_discarded: bool | None) -> None:
+        if is_discarded:
+            self.withdraw()

@@ -158,10 +158,10 @@ async def test_the_line_below_says_why_and_opens_the_compaction(home: Path, prov
         transcript.focus()
         transcript.mark(next(n for n, block in enumerate(transcript.blocks) if block.kind == "compaction"))
         await pilot.press("enter", "3")
-        await until(pilot, lambda: "undone, or replaced by a later one" in screen_text(app))
+        await until(pilot, lambda: "no longer in context" in screen_text(app))
         assert re.search(r"Kept whole.*recent +\d\d:\d\d +you +prompt-3x", " ".join(screen_text(app).split()))
         await pilot.press("u")
-        await until(pilot, lambda: "Cannot undo that: it is already undone" in screen_text(app))
+        assert isinstance(app.screen, CompactionScreen)
         assert not app.controller.state.history, "what was done since is not undone in its place"
 
 

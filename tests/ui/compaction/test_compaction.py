@@ -73,10 +73,10 @@ async def compacted(app: CoTui, pilot: Pilot[Any]) -> CompactionComplete:
     return fact
 
 
-async def opened_entry(app: CoTui, pilot: Pilot[Any]) -> CompactionScreen:
-    """The newest timeline entry, by keyboard."""
+async def opened_entry(app: CoTui, pilot: Pilot[Any], *to: str) -> CompactionScreen:
+    """The newest timeline entry, or the one that keys lead to from there, by keyboard."""
     app.chat.query_one(Timeline).focus()
-    await pilot.press("end", "enter")
+    await pilot.press("end", *to, "enter")
     await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
     assert isinstance(app.screen, CompactionScreen)
     return app.screen
@@ -204,13 +204,31 @@ async def test_undo_edit_and_pin_from_the_opened_entry_and_deletion_leaves_no_ch
         await opened_entry(app, pilot)
         await pilot.press("e")
         await until(pilot, lambda: isinstance(app.screen, EditScreen))
-        app.screen.query_one(TextArea).text = "My own words about Paris."
+        editor = app.screen.query_one(TextArea)
+        editor.text = ""
         await pilot.press("ctrl+s")
+        await until(pilot, lambda: any("cannot be empty" in each.message for each in app._notifications))
+        editor.text = "My own words about Paris."
+        await pilot.press("escape")
+        await until(pilot, lambda: "Discard the changes?" in screen_text(app))
+        await pilot.press("escape", "ctrl+s")
         await until(pilot, lambda: "My own words" in str([entry.message for entry in app.controller.state.history]))
         await opened_entry(app, pilot)
-        assert "undone, or replaced" not in screen_text(app)
+        seen = screen_text(app)
+        assert "no longer in context" not in seen and "What the model gets" in seen and "u Undo  e Edit" in seen
+        await pilot.press("e")
+        await until(pilot, lambda: isinstance(app.screen, EditScreen))
+        app.screen.query_one(TextArea).text = "Other words."
+        await pilot.press("escape", "y")
+        await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
         await pilot.press("u")
         await until(pilot, lambda: "Undone: " in transcript_text(app))
+        await opened_entry(app, pilot, "up")
+        seen = screen_text(app)
+        assert "no longer in context" in seen and "What the model gets" not in seen and "1-4 Tabs  / Search" in seen
+        await pilot.press("e", "u", "2", "home", "p")
+        assert isinstance(app.screen, CompactionScreen), "an undone one cannot be changed"
+        await pilot.press("escape")
         await type_text(pilot, "/undo\n")
         await until(pilot, lambda: list(app.controller.state.history) == whole)
         done = await compacted(app, pilot)
@@ -400,6 +418,7 @@ def test_an_opened_summary_shows_exactly_what_is_sent_and_explains_its_sign() ->
     sent = "Title: **x**\n## Goal\n- $ ls [red]\n    › - $ rm\n    …\n    indented *so*\n1. first"
     renderer = TextRenderer(palette_of(DARK))
     stands = {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": sent}]}
-    shown = shown_summary(CompactionComplete(success=True, replacement=(stands,)), renderer).plain
+    shown = shown_summary(CompactionComplete(success=True, replacement=(stands,)), renderer, is_in_context=True).plain
     assert shown.endswith(f"\n\n{sent}") and "› marks a quoted line that looks like a heading" in shown
-    assert "marks" not in shown_summary(CompactionComplete(success=True, summary="## Goal\nPaint"), renderer).plain
+    unquoted = CompactionComplete(success=True, summary="## Goal\nPaint")
+    assert "marks" not in shown_summary(unquoted, renderer, is_in_context=True).plain

@@ -258,7 +258,9 @@ async def test_a_long_paste_folds_is_sent_whole_and_can_be_opened(
         app.post_message(Paste("y" * 101))
         await until(pilot, lambda: "yyy" in app.screen.query_one(TextArea).text)
         assert app.screen.query_one(TextArea).text.count("y") == 100, "more would take long to lay out"
-        await pilot.press("escape", "space", "b", "enter")
+        await pilot.press("escape", "y")
+        await until(pilot, lambda: app.screen is app.chat)
+        await pilot.press("space", "b", "enter")
         await until(pilot, lambda: len(provider.requests) == 1)
         assert provider.requests[0]["messages"][-1]["content"] == f"a {pasted} b"
         await until(pilot, lambda: app.controller.idle)
