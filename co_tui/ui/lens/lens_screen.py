@@ -77,7 +77,7 @@ class LensSubject(Protocol):
 
     @property
     def last_view(self) -> LastView:
-        """When the lens was last open on this session."""
+        """When it was last shown what has left this session."""
 
     def remember_view(self, lens: Lens) -> None:
         """Remember what has left by now: the next time it is not shown as new."""
@@ -113,8 +113,8 @@ class LensScreen(Dialog[Ref | None]):
         self._chosen: dict[str, int] = {}
         self._outlooks: dict[str, PolicyOutlook] = {}
         self._since = subject.last_view
-        self._own_lens: Lens | None = None
-        """Under the policy in force."""
+        self._viewed: Lens | None = None
+        """The last one, under the policy in force, of which it was shown what left."""
         self._largest = 0
 
     def compose(self) -> ComposeResult:
@@ -136,8 +136,8 @@ class LensScreen(Dialog[Ref | None]):
         self.set_interval(CHECK_EVERY_S, follow)
 
     async def on_unmount(self) -> None:
-        if self._own_lens is not None:
-            await in_thread(self._subject.remember_view, self._own_lens)
+        if self._viewed is not None:
+            await in_thread(self._subject.remember_view, self._viewed)
 
     def on_resize(self) -> None:
         self._show()
@@ -168,7 +168,6 @@ class LensScreen(Dialog[Ref | None]):
             self._follow()
             return
         self._lens, self._largest, gauge = lens, largest, self.query_one(LensGauge)
-        self._own_lens = self._own_lens if policy else lens
         gauge.kinds = kinds
         usage = lens.reading.as_fact(is_initial=False, model=lens.model)
         gauge.reading = GaugeReading(
@@ -214,6 +213,7 @@ class LensScreen(Dialog[Ref | None]):
             )
         elif lens is not None and self._tab == "left":
             left = lens.left
+            self._viewed = self._viewed if self._policy else lens
             lines.show(len(left), lambda n, width: left_line(left[n], width, style_of), lambda n: left[n].ref)
         elif lens is not None:
             rows = lens.messages

@@ -101,6 +101,10 @@ async def test_a_look_a_pin_other_policies_and_a_compaction_up_to_here(
         assert app.screen is app.chat
 
         await opened(app, pilot)
+        assert "Removed (4)" in screen_text(app)
+        await pilot.press("f3")
+        await until(pilot, lambda: app.screen is app.chat)
+        await opened(app, pilot)  # they were counted, but not looked at
         await pilot.press("shift+tab")
         seen = screen_text(app)
         assert "Removed (4)" in seen and seen.count("summarised") == 4 and "checkpoint 1, event" in seen
