@@ -91,7 +91,8 @@ class Leaving:
             copy(self._app, selected, "selection")
         elif self._app.screen is self._chat and self._chat.prompt.text:
             self._chat.prompt.clear_draft()
-            self._app.notify("Draft cleared. ↑ or Ctrl+Z brings it back.", timeout=3)
+            keys = "Ctrl+Z" if self._chat.prompt.up_opens_queue else "↑ or Ctrl+Z"
+            self._app.notify(f"Draft cleared. {keys} brings it back.", timeout=3)
         elif self._controller.busy:
             self._controller.interrupt()
         elif self._controller.sender.withdraw_latest():

@@ -114,13 +114,13 @@ def compact_and_take_it_back(terminal: Terminal) -> None:
     press(terminal, "End", "Enter")
     terminal.wait("Summary", "Replaced", "Kept", "Cost", "notes/tides.md")
     terminal.press("u")
-    terminal.wait("Undone: compaction")
+    terminal.wait("Compaction undone.")
     press(terminal, "Escape")
     terminal.wait(gone="╭─ Timeline")
     terminal.press(key_for("clear the context"))
     terminal.wait("above are cleared")
     ask(terminal, "/undo ")
-    terminal.wait("Undone: ")
+    terminal.wait("Clearing undone.")
 
 
 def change_things(terminal: Terminal) -> None:

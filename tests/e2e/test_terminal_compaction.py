@@ -54,5 +54,5 @@ def test_compact_cancel_compact_look_inside_and_undo(terminal: Terminal, provide
     terminal.press("4")
     terminal.wait("500 tokens in, 40 out, 1 request", "checkpoint")
     terminal.press("u")
-    terminal.wait("Undone: compaction. The model sees 6 messages again.", "compaction undone")
+    terminal.wait("Compaction undone. The model sees all 6 messages again.", "compaction undone")
     terminal.press("C-q")

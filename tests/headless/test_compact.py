@@ -61,7 +61,7 @@ def test_the_slash_command_compacts_too(served_here: Here, provider: Provider) -
     start = next(event for event in done.objects if event["type"] == "session.compaction_start")
     assert (done.code, start["payload"]["focus"]) == (0, "file names")
     assert "001-modules.md" in served_here("run", "--session", session, "-p", "/session checkpoints").out
-    assert "Undone: compaction" in served_here("run", "--session", session, "-p", "/undo").err
+    assert "Compaction undone. The model sees all " in served_here("run", "--session", session, "-p", "/undo").err
 
 
 def test_a_deep_compaction_keeps_the_newest_step_alone(served_here: Here, provider: Provider) -> None:

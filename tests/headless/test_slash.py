@@ -147,10 +147,11 @@ def test_clear_and_undo(talked: Here) -> None:
     assert (done.code, done.out, done.err) == (0, "", "co-tui: Cleared. The model sees 0 messages. /undo goes back.\n")
     assert "already empty" in slash(talked, "/clear").err
     assert "The model sees 0 of 4 messages." in slash(talked, "/history").out
-    assert "The model sees 4 messages again." in slash(talked, "/undo").err
+    assert "Clearing undone. The model sees all 4 messages again." in slash(talked, "/undo").err
     assert "The model sees 4 of 4 messages." in slash(talked, "/history").out
     refused = slash(talked, "/undo")
-    assert refused.code == 1 and refused.err.startswith("co-tui: Nothing to undo")
+    assert (refused.code, refused.err) == (1, "co-tui: Nothing to undo: all changes are undone already.\n")
+    assert slash(talked, "/undo 999").err.startswith("co-tui: No event 999. This session has ")
 
 
 def test_a_compaction_that_would_free_nothing_is_a_failure(talked: Here) -> None:
@@ -183,6 +184,8 @@ def test_a_setting_is_written(talked: Here) -> None:
 
 
 def test_fork_pin_rewind_and_export(talked: Here, tmp_path: Path) -> None:
+    assert slash(talked, "/fork 1").err == "co-tui: Event 1 is not a message of this session.\n"
+    assert slash(talked, "/fork 999").err.startswith("co-tui: No event 999. This session has ")
     copy = slash(talked, "/fork")
     assert copy.code == 0 and len(talked("sessions", "--json").objects) == 2
     assert talked("show", copy.out.strip(), "--json").code == 0
@@ -238,7 +241,7 @@ def test_diff_rewind_and_undo_of_files(served_here: Here, provider: Provider) ->
     assert refused.code == 2 and file.read_text() == "one"
     done = slash(served_here, "/rewind 1 both")
     assert done.code == 0 and "1 file restored." in done.err and not file.exists()
-    assert "Undone: rewind." in slash(served_here, "/undo").err and file.read_text() == "one"
+    assert "Rewind undone." in slash(served_here, "/undo").err and file.read_text() == "one"
     done = slash(served_here, "/rewind 1")
     assert done.code == 0 and "`/rewind 1 files` restores them, too." in done.err and file.exists()
 

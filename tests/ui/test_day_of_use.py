@@ -261,7 +261,7 @@ async def test_escape_leaves_the_search_before_the_dialog_and_an_edit_is_called_
         await until(pilot, lambda: "Summary edited by you." in transcript_text(app))
         await until(pilot, lambda: "summary edited" in screen_text(app))
         await type_text(pilot, "/undo\n")
-        await until(pilot, lambda: "Undone: edit of the summary" in transcript_text(app))
+        await until(pilot, lambda: "Edit of the summary undone." in transcript_text(app))
 
 
 async def test_a_mistake_of_ours_ends_in_a_sentence_without_any_value_in_reach(

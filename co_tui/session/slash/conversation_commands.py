@@ -93,7 +93,7 @@ async def undo(host: CommandHost, seq: str) -> None:
         undone = await session.edits.undo(at)
     except (NothingToUndo, RestoreRefused) as nothing:
         raise CommandFailed(str(nothing)) from None
-    host.say(f"Undone: {rewrite_name(undone)}. {await _seen_again(session)}")
+    host.say(f"{rewrite_name(undone).capitalize()} undone. {await _seen_again(session)}")
 
 
 async def _seen_again(session: "Session") -> str:
@@ -101,7 +101,8 @@ async def _seen_again(session: "Session") -> str:
     following = await session.history.next_request()
     seen, left_out = len(following.messages), len(following.prepared.held.left_out)
     if not left_out:
-        return f"The model sees {counted(seen, 'message')} again."
+        every = "all " if seen > 1 and not session.state.rewrites else ""
+        return f"The model sees {every}{counted(seen, 'message')} again."
     count = counted(len(session.state.history), "message")
     return f"Of {count}, the model sees {seen:,}; {left_out:,} do not fit."
 
@@ -127,13 +128,20 @@ async def pin(host: CommandHost, which: str) -> None:
     elif not which.isdecimal():
         raise WrongArguments(f"/pin takes `last` or an event number, not {one_line(which, 40)!r}.")
     elif (entry := _entry_at(session, int(which))) is None:
-        raise WrongArguments(f"Event {which} is not a message of this session.")
+        raise WrongArguments(_why_no_message(session, int(which)))
     else:
         host.notice(await toggle_pin(session, entry.ref))
 
 
 def _entry_at(session: "Session", seq: int) -> "Entry | None":
     return next((entry for entry in reversed(session.state.transcript) if entry.seq == seq), None)
+
+
+def _why_no_message(session: "Session", seq: int) -> str:
+    from co_tui.session.state.history_edits import no_event
+
+    is_event = 0 < seq <= session.state.seq
+    return f"Event {seq} is not a message of this session." if is_event else no_event(session.state, seq)
 
 
 async def toggle_pin(session: "Session", ref: "Ref") -> str:
@@ -150,8 +158,10 @@ async def fork(host: CommandHost, seq: str) -> None:
     if not seq:
         await host.continue_in(await session.fork())
         host.say("Forked. The original is unchanged.")
-    elif not seq.isdecimal() or (entry := _entry_at(session, int(seq))) is None:
+    elif not seq.isdecimal():
         raise WrongArguments(f"/fork takes nothing or an event number, not {one_line(seq, 40)!r}.")
+    elif (entry := _entry_at(session, int(seq))) is None:
+        raise WrongArguments(_why_no_message(session, int(seq)))
     else:
         prompt = prompt_of(entry.message)
         await host.continue_in(await session.fork(entry.seq - (prompt is not None)))

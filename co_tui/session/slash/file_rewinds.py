@@ -66,8 +66,8 @@ async def undo_restore(host: CommandHost, session: "Session", restore: "Line") -
 
     async def undo(consent: "Consent") -> None:
         restored = await session.edits.undo_restore(restore, consent)
-        both = "rewind" if restore.rewind else "restore"
-        host.say(f"Undone: {both}. {restored.sentence()}")
+        both = "Rewind" if restore.rewind else "Restore"
+        host.say(f"{both} undone. {restored.sentence()}")
 
     await _asking(host, undo, undoes=True)
 

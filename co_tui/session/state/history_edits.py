@@ -16,8 +16,12 @@ class NothingToUndo(Exception):
 
 def undoable(state: SessionState, seq: int | None = None) -> Rewritten:
     """The latest rewrite, which must be the one at `seq` if given. Raises `NothingToUndo`."""
+    if seq is not None and not 0 < seq <= state.seq:
+        raise NothingToUndo(no_event(state, seq))
     if not state.rewrites:
-        raise NothingToUndo("Nothing to undo: the context was not compacted, cleared or rewound.")
+        was_undone = any(isinstance(event.fact, CompactionUndone) for event in state.timeline)
+        why = "all changes are undone already" if was_undone else "the context was not compacted, cleared or rewound"
+        raise NothingToUndo(f"Nothing to undo: {why}.")
     last = state.rewrites[-1]
     if is_by_import(last):
         raise NothingToUndo("Nothing to undo: the session was read again from its file.")
@@ -26,6 +30,11 @@ def undoable(state: SessionState, seq: int | None = None) -> Rewritten:
         why = "undo the later change first" if known else "it is already undone, or changed nothing"
         raise NothingToUndo(f"Cannot undo that: {why}.")
     return last
+
+
+def no_event(state: SessionState, seq: int) -> str:
+    """Says that there is no event with that number."""
+    return f"No event {seq}. This session has {state.seq}."
 
 
 def is_by_import(rewrite: Rewritten) -> bool:

@@ -144,7 +144,7 @@ async def test_the_line_below_says_why_and_opens_the_compaction(home: Path, prov
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
         await pilot.press("u")
-        await until(pilot, lambda: "Undone: compaction" in screen_text(app))
+        await until(pilot, lambda: "Compaction undone. " in screen_text(app))
         assert "not in context" not in screen_text(app) and "messages above" not in screen_text(app)
         said = " ".join(transcript_text(app).split())
         assert "4 of 6 messages summarised by scripted" in said and " undone" in screen_text(app)
@@ -219,7 +219,7 @@ async def test_messages_of_several_pages_have_one_line_below_the_last(home: Path
         await until(pilot, lambda: "11 messages above are cleared" in screen_text(app))
         assert [n for n, block in enumerate(transcript.blocks) if block.kind == "boundary"] == [400]
         app.run_command("undo", "")
-        await until(pilot, lambda: "Undone: " in screen_text(app))
+        await until(pilot, lambda: "Clearing undone. " in screen_text(app))
         assert [n for n, block in enumerate(transcript.blocks) if block.kind == "boundary"] == [390]
 
 

@@ -222,7 +222,7 @@ async def test_undo_edit_and_pin_from_the_opened_entry_and_deletion_leaves_no_ch
         await pilot.press("escape", "y")
         await until(pilot, lambda: isinstance(app.screen, CompactionScreen))
         await pilot.press("u")
-        await until(pilot, lambda: "Undone: " in transcript_text(app))
+        await until(pilot, lambda: "Edit of the summary undone." in transcript_text(app))
         await opened_entry(app, pilot, "up")
         seen = screen_text(app)
         assert "no longer in context" in seen and "What the model gets" not in seen and "1-4 Tabs  / Search" in seen

@@ -76,7 +76,7 @@ async def test_rewind_offers_conversation_files_or_both_and_asks_about_others_ch
         assert app.chat.prompt.text == "mend it" and not app.controller.state.history
 
         app.run_command("undo", "")
-        await until(pilot, lambda: "Undone: rewind. 1 file restored." in transcript_text(app))
+        await until(pilot, lambda: "Rewind undone. 1 file restored." in transcript_text(app))
         assert "hello" in (folder / "login.py").read_text() and app.controller.state.history
 
 

@@ -43,7 +43,10 @@ async def test_ctrl_c_clears_a_draft_that_comes_back_and_quits_only_when_asked_t
         assert app.chat.prompt.text == "a long thought\nin two lines"
         await pilot.press("ctrl+c", "ctrl+z")
         assert app.chat.prompt.text == "a long thought\nin two lines"
-        await pilot.press("ctrl+c", "ctrl+c")
+        app.chat.prompt.up_opens_queue = True
+        await pilot.press("ctrl+c")
+        assert "Draft cleared. Ctrl+Z brings it back." in [each.message for each in app._notifications]
+        await pilot.press("ctrl+c")
         assert app.is_running and any("again to quit" in each.message for each in app._notifications)
         await pilot.press("x", "ctrl+c", "ctrl+c", "f1", "escape", "ctrl+c")
         assert app.is_running, "what came between means that nobody wanted to leave"
