@@ -265,7 +265,7 @@ class PastedTexts:
         return self.unfold(text) != text
 
     def _marker(self, text: str) -> str:
-        lines = text.count("\n") + 1
+        lines = text.removesuffix("\n").count("\n") + 1
         size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
         marker, number = _marker_for(size), 2
         while self._texts.get(marker, text) != text:

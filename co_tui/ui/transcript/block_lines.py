@@ -112,7 +112,7 @@ def _beginning(text: str) -> str:
 
 def _rest(text: str) -> str:
     """How much of a prompt is folded away."""
-    lines = text.count("\n")
+    lines = text.removesuffix("\n").count("\n")
     return f"{lines:,} more lines" if lines > 1 else f"{len(text):,} more characters"
 
 

@@ -165,6 +165,7 @@ def test_a_long_prompt_shows_its_beginning_until_it_is_opened() -> None:
     block = Block("user", "\n".join(f"line {n}" for n in range(1, 101)))
     lines = shown(block)
     assert lines[-2:] == ["▌ line 8", "▌ … 92 more lines (Enter expands, v shows all)"]
+    assert shown(Block("user", f"{block.text}\n"))[-1] == lines[-1], "its last line end begins no line"
     block.folded = False
     assert shown(block)[-1] == "▌ line 100" and not Block("user", "\n" * 19).foldable
     pasted = shown(Block("user", "word " * 1_000))

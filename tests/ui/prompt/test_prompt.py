@@ -309,7 +309,7 @@ def test_two_pastes_of_the_same_size_are_distinguished() -> None:
 def test_the_words_of_a_marker_stay_words_when_they_are_typed_or_pasted() -> None:
     pasted, old = PastedTexts(), "a\n" * 11
     marker = pasted.fold(old)
-    assert pasted.unfold(f"[pasted 12 lines] {marker}") == f"[pasted 12 lines] {old}"
+    assert pasted.unfold(f"[pasted 11 lines] {marker}") == f"[pasted 11 lines] {old}"
     quoting = f"{marker}\n" + "b\n" * 12
     assert pasted.unfold(pasted.fold(quoting)) == quoting, "long enough to be folded"
     assert pasted.unfold(pasted.fold(f"It shows {marker}.")) == f"It shows {marker}."
@@ -334,7 +334,7 @@ async def a_paste_is_opened_as_it_is_and_drawn_inert(app: CoTui, pilot: Pilot[No
     odd = "red \x1b[31m, page \x0c, next \x85, line \u2028, hidden \u200b\u202e, byte \x1c"
     pasted = f"{odd}\n" * 12
     app.post_message(Paste(pasted))
-    await until(pilot, lambda: shown(app) == "[pasted 13 lines]")
+    await until(pilot, lambda: shown(app) == "[pasted 12 lines]")
     await pilot.press("ctrl+t")
     await until(pilot, lambda: isinstance(app.screen, EditScreen))
     assert "red ␛[31m, page ␌" in screen_text(app) and "\x1b[31m" not in screen_text(app)
@@ -346,7 +346,7 @@ async def a_paste_is_opened_as_it_is_and_drawn_inert(app: CoTui, pilot: Pilot[No
     app.post_message(Paste("\x1b one\rtwo "))
     await until(pilot, lambda: app.screen.query_one(TextArea).text == f"\x1b one\ntwo {pasted}")
     await pilot.press("ctrl+s")
-    await until(pilot, lambda: shown(app) == "[pasted 14 lines]")
+    await until(pilot, lambda: shown(app) == "[pasted 13 lines]")
     await pilot.press("ctrl+z")
     assert app.chat.prompt.whole == pasted, "undone, it is what it was"
 
@@ -356,13 +356,13 @@ async def a_marker_that_is_cut_in_one_prompt_is_its_text_in_the_next(
 ) -> None:
     pasted = "1\n" * 20
     app.post_message(Paste(pasted))
-    await until(pilot, lambda: shown(app) == "[pasted 21 lines]")
+    await until(pilot, lambda: shown(app) == "[pasted 20 lines]")
     app.chat.prompt.select_all()
     app.chat.prompt.action_cut()
     assert app.clipboard == pasted and not app.chat.prompt.text
     await ask(app, pilot, "hello")
     await pilot.press("ctrl+v")
-    await until(pilot, lambda: shown(app) == "[pasted 21 lines]")
+    await until(pilot, lambda: shown(app) == "[pasted 20 lines]")
     assert app.chat.prompt.whole == pasted
 
 
