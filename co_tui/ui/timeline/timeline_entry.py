@@ -34,13 +34,16 @@ def timeline_row(
     about: str = "",
     *,
     undone: bool = False,
+    stopped: bool = False,
 ) -> Text:
     """Time, symbol and text; longer text is wrapped with a hanging indent. `about` names the call of an answer, and
-    below its dangers."""
+    below its dangers. One that was `stopped` does not say what was to follow."""
     entry, words = event.fact.entry(), event.fact.timeline_text()
     assert entry is not None, "not on the timeline"
     first, *others = words.rstrip("\n").split("\n")
     gist, *dangers = about.split("\n")
+    if stopped:
+        others = []
     if undone:
         first, entry = f"{first}{BETWEEN}{UNDONE}", entry._replace(weight=EntryWeight.LIGHT)
     room = width - len(INDENT)

@@ -17,6 +17,7 @@ from co_tui.events import (
     ModeChange,
     Rewind,
     SessionError,
+    SessionInterrupted,
 )
 from co_tui.events.symbols import EntryKind
 from co_tui.session.state.released import is_event_packed
@@ -56,6 +57,8 @@ class TimelineLog:
         self._asked: dict[tuple[str, str], Event] = {}
         self._started: dict[str, Event] = {}
         """The compaction under way, by its agent."""
+        self._stopped: set[str] = set()
+        """The turns that were stopped."""
         self._about: dict[int, str] = {}
         self._retries = 0
         """Of the failure that is the last main entry."""
@@ -87,6 +90,8 @@ class TimelineLog:
                 self._rewinds.append((start, event.seq or 0))
             case FilesChanged():
                 used = self.use_mode()
+            case SessionInterrupted(where=turn) if turn:
+                self._stopped.add(turn)
         removed = self._answered(event) or self._ended(event)
         self._all.append(event)
         self._of_kind[entry.kind].append(event)
@@ -144,6 +149,11 @@ class TimelineLog:
             return True
         rewinds = self._rewinds if isinstance(event.fact, CompactionComplete) else ()
         return any(start < (event.seq or 0) < end and end not in self._undone for start, end in rewinds)
+
+    def is_stopped(self, event: Event) -> bool:
+        """Whether it waited for a retry in a turn that was stopped: there is none to come."""
+        fact = event.fact
+        return isinstance(fact, SessionError) and bool(fact.retry_in_s) and fact.where in self._stopped
 
     def _ended(self, event: Event) -> bool:
         match event.fact:

@@ -12,7 +12,16 @@ from textual.message import Message
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Rewind
+from co_tui.events import (
+    Clear,
+    CompactionComplete,
+    CompactionUndone,
+    Event,
+    Fact,
+    Rewind,
+    SessionError,
+    SessionInterrupted,
+)
 from co_tui.events.symbols import EntryWeight
 from co_tui.session.state.session_state import Entry, seq_of
 from co_tui.ui.keys import command_table
@@ -101,7 +110,7 @@ class Timeline(SafeList):
             if was_at_end and len(self._drawn) < MAX_DRAWN:
                 self._drawn = range(self._drawn.start, self._drawn.stop + 1)
                 self.add_option(self._option(event))
-        self._show_undone(event)
+        self._draw_changed(event)
         self._show_hidden()
         if self.has_focus and at_newest:  # the reader at the newest entry sees the next one, too
             self.scroll_end(animate=False, immediate=False)
@@ -125,12 +134,17 @@ class Timeline(SafeList):
         if chosen is not None:
             self._draw_and_go_to(min(chosen, len(self._entries) - 1))
 
-    def _show_undone(self, event: Event) -> None:
-        """Draw the entries again that this event undoes, or brings back."""
-        if not isinstance(event.fact, CompactionUndone | Rewind):
-            return
+    def _draw_changed(self, event: Event) -> None:
+        """Draw the entries again that this event undoes, brings back or stops."""
+        match event.fact:
+            case CompactionUndone() | Rewind():
+                changed: tuple[type[Fact], ...] = (CompactionComplete, Clear, Rewind)
+            case SessionInterrupted():
+                changed = (SessionError,)
+            case _:
+                return
         for position, index in enumerate(self._drawn):
-            if isinstance(self._entries[index].fact, CompactionComplete | Clear | Rewind):
+            if isinstance(self._entries[index].fact, changed):
                 self.replace_option_prompt_at_index(position, self._option(self._entries[index]).prompt)
 
     def see_newest(self) -> None:
@@ -170,7 +184,9 @@ class Timeline(SafeList):
         self.highlighted = index - self._drawn.start
 
     def _option(self, event: Event) -> Option:
-        return Option(timeline_row(event, *self._drawn_as, self._log.about(event), undone=self._log.is_undone(event)))
+        log = self._log
+        undone, stopped = log.is_undone(event), log.is_stopped(event)
+        return Option(timeline_row(event, *self._drawn_as, log.about(event), undone=undone, stopped=stopped))
 
     def _show_hidden(self) -> None:
         above, below = self._drawn.start, len(self._entries) - self._drawn.stop

@@ -185,7 +185,7 @@ def turn_event(seq: int) -> Event:
 
 
 def failure(seq: int, *, retried: bool, where: str = "turn 1", agent: str = "") -> Event:
-    delay, outcome = (2.0, "trying again") if retried else (None, "the turn ended; it can be tried again")
+    delay, outcome = (2.0, "retrying in 2.0 s") if retried else (None, "the turn ended; it can be tried again")
     what = "The server failed."
     return event(
         seq, SessionError(what=what, where=where, outcome=outcome, kind="server", retry_in_s=delay, agent=agent)
@@ -277,6 +277,11 @@ async def test_routine_is_counted_and_the_filter_shows_it(home: Path, provider: 
         assert "after 1 retry" in screen_text(app) and timeline.option_count == 2
         await pilot.press("ctrl+l", "f")
         await until(pilot, lambda: "all entries" in screen_text(app) and timeline.option_count == 4)
+        timeline.show([turn_event(1), failure(2, retried=True), failure(3, retried=True)])
+        await until(pilot, lambda: "retrying in 2.0 s" in screen_text(app))
+        timeline.add(event(4, SessionInterrupted(what="Stopped", where="turn 1")))
+        await until(pilot, lambda: "Stopped" in screen_text(app))
+        assert "after 1 retry" in screen_text(app) and "retrying" not in screen_text(app)
 
 
 WORTH_AN_ENTRY = (
