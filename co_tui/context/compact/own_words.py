@@ -63,7 +63,7 @@ _MUST: Final = late_pattern(r"\b(?:must|should)\b", re.IGNORECASE)
 _ORDERS: Final = late_pattern(
     rf"{_MARKS}(?:write|add|fix|mend|implement|create|make|build|change|update|refactor|move|rename|remove|delete"
     r"|port|convert|extend|rewrite|replace|split|merge|show|find|check|look|explain|continue|run|test|try|set up"
-    r"|let[’']s)\b",
+    r"|let[’']s)\b(?!-)(?!(?: \w+){1,2} (?:must|should)\b)",  # `Test files must …` is about test files
     re.IGNORECASE,
 )
 """A task of its own: what must come of it is no rule for others."""

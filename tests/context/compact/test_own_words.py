@@ -58,6 +58,8 @@ def said(*texts: str) -> list[ModelMessage]:
         "For this whole session, write tests with pytest only.",
         "No emojis, ever.",
         "Write part 2, it must never round.",
+        "Test files must begin with test_.",
+        "Add-on names must be in English.",
     ],
 )
 def test_what_is_to_be_done_from_now_on_is_a_rule(text: str) -> None:
