@@ -137,7 +137,7 @@ async def test_an_unsent_prompt_that_comes_back_is_never_joined_to_the_next(home
         assert prompt.text == "second question!"
         assert [each.message for each in app._notifications] == ["Not sent, ↑ recalls it: late"]
         app.controller._drafts.save()
-        assert app.launch.store.prompt_drafts.read(app.controller._drafts._key()) == "second question!\n\nlate"
+        assert app.launch.store.prompt_drafts.read(app.controller._drafts._key()) == "second question!\x1elate"
         await pilot.press("enter")
         await until(pilot, lambda: provider.requests and app.controller.idle)
         assert provider.requests[0]["messages"][-1]["content"] == "second question!"

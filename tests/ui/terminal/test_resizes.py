@@ -156,7 +156,7 @@ async def test_a_covered_chat_is_whole_when_it_is_seen_again(
     home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with streaming(home, provider, monkeypatch) as (app, pilot, terminal):
-        for key, size in (("ctrl+p", (100, 30)), ("f1", (19, 4)), ("f2", (140, 50)), ("ctrl+p", START)):
+        for key, size in (("ctrl+p", (100, 30)), ("f2", (140, 50)), ("ctrl+p", START), ("f1", (19, 4))):
             await pilot.press(key)
             await until(pilot, lambda: app.screen is not app.chat)
             terminal.size = size
@@ -170,6 +170,9 @@ async def test_a_covered_chat_is_whole_when_it_is_seen_again(
             await terminal.stream()
             await until(pilot, lambda: terminal.frames)
             assert {*terminal.frames} == {drawn_at(size)} == {app.chat.outer_size}
+        terminal.size = START
+        await terminal.report()
+        await until(pilot, lambda: not app.chat.is_covered)
         await pilot.press("ctrl+p")
         await until(pilot, lambda: app.screen is not app.chat)
         app._resizes.heard(Size(90, 30), Size(90, 30))
