@@ -13,6 +13,7 @@ from co_tui.events.model_names import is_file, served
 from co_tui.paths import Paths, ensure_dir, read_small_text, write_atomically
 from co_tui.record import Record
 from co_tui.settings import SettingsError, check
+from co_tui.settings.rules import has_password
 
 if TYPE_CHECKING:
     from co_tui.agent.models.nearby_servers import FoundModel
@@ -174,7 +175,8 @@ class ModelList:
         if self.is_ready(f"{provider.prefix}:"):
             return provider.prefix
         if provider.has_key(self._environ) and self._goes_elsewhere(provider):
-            return f"{provider.prefix} · its key goes to {urlsplit(self._base_url).netloc or 'another server'}"
+            server = "" if has_password(self._base_url) else urlsplit(self._base_url).netloc
+            return f"{provider.prefix} · its key goes to {server or 'another server'}"
         if not provider.needs_key:
             return f"{provider.prefix} · set {provider.address_variable}"
         return f"{provider.prefix} · no key: Enter asks for it"

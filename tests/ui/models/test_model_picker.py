@@ -268,3 +268,5 @@ def test_ready_is_only_what_its_key_goes_to() -> None:
     assert ready("openai-chat:llama@http://localhost:1/v1", {}) and ready("embedded", {}) and ready("gguf:/a.gguf", {})
     heading = [group.heading for group in listed(key, "https://models.example.com/v1")]
     assert "openai · its key goes to models.example.com" in heading
+    hidden = [group.heading for group in listed({**key, "OPENAI_BASE_URL": "http://me:s3/cret@models.example.com/v1"})]
+    assert "openai · its key goes to another server" in hidden
