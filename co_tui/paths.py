@@ -173,15 +173,12 @@ def ensure_file(file: Path) -> Path:
     return file
 
 
-def wrong_target(file: Path, *, force: bool = True) -> str:
-    """Why a file that the user named cannot be written, in a sentence; empty if it can be tried. Without `force`, what
-    exists is not replaced."""
+def wrong_target(file: Path) -> str:
+    """Why a file that the user named cannot be written, in a sentence; empty if it can be tried."""
     if file.is_dir():
         return f"{path_text(file)} is a folder. Name a file."
     if file.exists() and not file.is_file():
         return f"{path_text(file)} is a pipe or a device. Name a file."
-    if not force and os.path.lexists(file):
-        return f"{path_text(file)} exists. Name another file, or replace it with --force."
     folder = link_target(file).parent
     return "" if folder.is_dir() else f"Folder {path_text(folder)} does not exist. Create it first."
 

@@ -13,7 +13,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from co_tui.events.stored_messages import COMMAND, NOTE, RECOLLECTED, REPLACES, RULES
+from co_tui.events.stored_messages import COMMAND, NOTE, RECOLLECTED, REPLACES
 from co_tui.events.triggers import Trigger
 
 EARLIER: Final = "[Earlier conversation, summarised]"
@@ -58,11 +58,6 @@ def is_prompt(message: ModelMessage) -> bool:
 def is_replacement(message: ModelMessage) -> bool:
     """Whether the message replaces others."""
     return bool(kind_of(message) & REPLACEMENT)
-
-
-def has_rules(message: ModelMessage) -> bool:
-    """Whether a message that replaces others has standing rules of the user."""
-    return bool((message.metadata or {}).get(RULES))
 
 
 def holds_system(message: ModelMessage) -> bool:

@@ -1,5 +1,6 @@
 """`co-tui backup FILE`: all sessions and files of this installation in one file."""
 
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -29,8 +30,11 @@ def backup(
     as_json: bool = False,
 ) -> int:
     """Write the file in one step: it is whole, or not there."""
-    if wrong := wrong_target(file, force=force):
+    if wrong := wrong_target(file):
         say(wrong)
+        return FAILED
+    if os.path.lexists(file) and not force:
+        say(f"{path_text(file)} exists. Name another file, or replace it with --force.")
         return FAILED
     file = link_target(file)
     KeptKeys(context.paths).hide_all()

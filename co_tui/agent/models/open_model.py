@@ -38,7 +38,7 @@ from co_tui.agent.wire.model_errors import KeyMissing, ModelUnusable
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.events.model_names import EXAMPLE_MODEL, EXAMPLE_WINDOW_TOKENS, Served, is_file, served
 from co_tui.inert import one_line
-from co_tui.settings.rules import WITH_PASSWORD, has_password
+from co_tui.settings.rules import has_password
 
 _OPTIONAL_PACKAGES: Final = {"groq": "groq", "mistral": "mistralai", "xai": "xai_sdk"}
 """The libraries of providers that are not installed with co-tui, by prefix."""
@@ -98,7 +98,7 @@ async def open_model(name: str, config: ModelConfig) -> ModelHandle:
         return open_embedded(config)
     if is_file(name):
         return open_gguf(name, config)
-    _require_no_password(name, "The model")
+    _require_no_password(name, "the model")
     if name == EXAMPLE_MODEL:
         return RecordedModel()
     if (target := served(name)) is not None:
@@ -107,9 +107,9 @@ async def open_model(name: str, config: ModelConfig) -> ModelHandle:
 
 
 def _require_no_password(address: str, what: str) -> None:
-    """Raises `ModelUnusable` for an address with a password: it would be in every log."""
+    """Raises `ModelUnusable` for an address with a user name or password, which every log would have."""
     if has_password(address):
-        raise ModelUnusable(f"{what} is at {WITH_PASSWORD}, which is not allowed.")
+        raise ModelUnusable(f"The address of {what} has a user name or password. Remove it; `co-tui login` keeps keys.")
 
 
 async def check_model(name: str, config: ModelConfig) -> None:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from co_tui.context.journal.conclusions import FENCED
+from co_tui.context.journal.conclusions import FENCED, VERBS
 from co_tui.late_pattern import late_pattern
 
 _TAG: Final = late_pattern(
@@ -61,9 +61,8 @@ _STANDING: Final = late_pattern(
 """Of an instruction that holds for all that follows."""
 _MUST: Final = late_pattern(r"\b(?:must|should)\b", re.IGNORECASE)
 _ORDERS: Final = late_pattern(
-    rf"{_MARKS}(?:write|add|fix|mend|implement|create|make|build|change|update|refactor|move|rename|remove|delete"
-    r"|port|convert|extend|rewrite|replace|split|merge|show|find|check|look|explain|continue|run|test|try|set up"
-    r"|let[’']s)\b(?!-)(?!(?: \w+){1,2} (?:must|should)\b)",  # `Test files must …` is about test files
+    rf"{_MARKS}(?:{VERBS}|mend|extend|rewrite|split|merge|explain|set up|let[’']s)\b"
+    r"(?!-)(?!(?: \w+){1,2} (?:must|should)\b)",  # `Test files must …` is about test files
     re.IGNORECASE,
 )
 """A task of its own: what must come of it is no rule for others."""

@@ -66,7 +66,6 @@ _CALL: Final = late_pattern(
 )
 _EDIT_BLOCK: Final = late_pattern(r"^<{5,9} ?SEARCH.*?(?:^>{5,9} ?REPLACE[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _ITEM: Final = late_pattern(r"\s*(?:[-*•+]|\d+[.)])\s+")
-_STEP: Final = late_pattern(r"\s*\d+[.)]\s+")
 _HEADING: Final = late_pattern(r"\s*(?:#{1,6}\s|\*\*[^*]+\*\*:?$|(?:THOUGHT|DISCUSSION)$)")
 _LABEL: Final = late_pattern(
     r"(?:\*\*)?(?:THOUGHT|Thought|DISCUSSION|Discussion|Reasoning|Analysis)(?:\*\*)?:(?:\*\*)?\s*"
@@ -94,12 +93,13 @@ _CHECKS: Final = (
 )
 _TELLS: Final = r"\b(?:is|are|was|were|has|have|does|did|fail(?:s|ed)|pass(?:es|ed)|shows|works)\b"
 """In what only seems to begin with an order: `Test 4 fails because …`."""
-_VERBS: Final = (
+VERBS: Final = (
     "check|run|read|look|create|update|fix|add|test|try|verify|see|find|search|write|edit|view|open"
     "|install|build|continue|"
     "proceed|start|examine|remove|replace|apply|make|do|use|rerun|re-run|compile|commit|move|rename|clean|show|explore|"
     "inspect|modify|implement|tag|push|publish|delete|convert|change|port|refactor|extract|insert|format|lint|restart"
 )
+"""How an order begins, or what one is about to do."""
 _GERUNDS: Final = (
     "scanning|running|checking|looking|reading|searching|creating|updating|fixing|adding|testing|trying|verifying|finding"
     "|writing|editing|viewing|opening|installing|building|continuing|starting|examining|removing|replacing|applying"
@@ -127,7 +127,7 @@ _ANNOUNCES: Final = late_pattern(
             r"|assist|help|happy to)\b",
             r"(?:to|since|once|before)\b.{0,120}\b(?:i['’]ll|let me|let['’]s|i can|i need|i would need)\b",
             r"calling\b|this (?:change|modification|update) does the following",
-            rf"(?:{_VERBS})\b(?!.*{_TELLS})",
+            rf"(?:{VERBS})\b(?!.*{_TELLS})",
         )
     )
     + r")",
@@ -304,9 +304,7 @@ def repeats(line: str, conclusion: str) -> bool:
 
 
 def announces(line: str) -> bool:
-    """Whether a line only says what comes next, or nothing at all; a step of a numbered list is one of a plan."""
-    if _STEP.match(line):
-        return False
+    """Whether a line only says what comes next, or nothing at all."""
     sentences = _split(_LABEL.sub("", _ITEM.sub("", line, count=1)).strip())
     return bool(sentences) and all(_is_announcement(each) for each in sentences)
 

@@ -5,18 +5,10 @@ from typing import NamedTuple
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.context.indexed_history import (
-    PROMPT,
-    REPLACEMENT,
-    REPLY,
-    SYSTEM,
-    IndexedHistory,
-    Tokens,
-    has_rules,
-    kind_of,
-)
+from co_tui.context.indexed_history import REPLACEMENT, REPLY, IndexedHistory, Tokens, is_prompt
 from co_tui.context.request.repair import repair
 from co_tui.context.request.tool_outputs import Memo, Shorten, ends_of, shortened
+from co_tui.events.stored_messages import JOURNAL, REPLACES, RULES
 
 CLIPPED_RESULT_CHARS = (8_000, 4_000, 2_000, 400)
 """Length limits for results of the current turn, tried in order when nothing older is left to remove."""
@@ -72,8 +64,8 @@ def truncate(
     """Fit `room_tokens`: remove older replies with their results, then older prompts, oldest first.
 
     System messages, the latest prompt and pinned messages always stay. When nothing older is left, the results of
-    the current turn are clipped, then its oldest steps removed. What replaces earlier messages goes before the shortest
-    clip; the part of it with the user's rules goes last of all.
+    the current turn are clipped, then its oldest steps removed. A journal goes before the shortest clip; the user's
+    rules and where the work stands go last of all.
     """
     sizes = [tokens(message) for message in messages]
     if sum(sizes) <= room_tokens:
@@ -90,12 +82,12 @@ def _older_left_out(
     history: IndexedHistory, sizes: Sequence[float], room_tokens: int, pinned: Collection[int]
 ) -> set[int]:
     """Indexes of messages before the latest prompt that are left out: first replies, then whole turns, then all but
-    what replaces others."""
+    a journal, the user's rules and where the work stands."""
     prompt, kept = history.latest_prompt, history.kept_by_rule(pinned)
     border = prompt if prompt is not None else len(history)
     starts = history.turn_starts[:-1]
     turns = [range(start, stop) for start, stop in zip(starts, [*starts[1:], border], strict=False)]
-    kept.update(index for index in range(border) if _is_past(history[index], ()))
+    kept.update(index for index in range(border) if _is_journal(history[index]) or _is_standing(history[index]))
     others = [index for index in range(border) if not history.kinds[index] & REPLY]
     gone: set[int] = set()
     total = sum(sizes)
@@ -117,20 +109,22 @@ def _current_turn(
     memos: dict[int, Memo],
     fixed: Collection[int],
 ) -> Truncated:
-    """Make the current turn and what replaces earlier messages fit, if they are too long by themselves."""
+    """Make the current turn fit, with what is kept of the past, if they are too long by themselves."""
     clipped_chars = 0
     for limit_chars in CLIPPED_RESULT_CHARS:
         if _fits(messages, room_tokens, tokens):
             break
-        if limit_chars == CLIPPED_RESULT_CHARS[-1]:
-            messages = [each for each in messages if not _is_past(each, fixed) or has_rules(each)]
+        if limit_chars == CLIPPED_RESULT_CHARS[-1]:  # the journal goes before results become scraps
+            messages = [each for each in messages if not _is_journal(each) or id(each) in fixed]
         clipped_chars = limit_chars
         messages = _clipped(messages, limit_chars, memos, fixed)
     history = IndexedHistory(messages)
     prompt = history.latest_prompt
     begin = prompt + 1 if prompt is not None else 0
-    past = sorted((n for n, each in enumerate(messages) if _is_past(each, fixed)), key=lambda n: has_rules(messages[n]))
-    parts = [*history.steps(begin, len(history)), *([n] for n in past)]
+    standing = [n for n, each in enumerate(messages) if _is_standing(each)]
+    # Replacements of earlier steps of the turn are removed late, too.
+    late = [n for n in range(begin, len(history)) if history.kinds[n] & REPLACEMENT and n not in standing]
+    parts = [*history.steps(begin, len(history)), *([n] for n in (*late, *standing))]
     gone: set[int] = set()
     total = sum(tokens(message) for message in messages)
     for part in parts:
@@ -145,10 +139,14 @@ def _current_turn(
     return Truncated(left, before - len(left), _fits(left, room_tokens, tokens), Omitted(clipped_chars=clipped_chars))
 
 
-def _is_past(message: ModelMessage, fixed: Collection[int]) -> bool:
-    """Whether a message that may go replaces earlier ones, and is nothing else."""
-    kind = kind_of(message)
-    return bool(kind & REPLACEMENT) and not kind & (SYSTEM | PROMPT) and id(message) not in fixed
+def _is_journal(message: ModelMessage) -> bool:
+    return JOURNAL in (message.metadata or {}) and not is_prompt(message)
+
+
+def _is_standing(message: ModelMessage) -> bool:
+    """Whether a message says where the work stands, or which rules the user gave; it replaces no other."""
+    metadata = message.metadata or {}
+    return RULES in metadata and metadata.get(REPLACES) == 0
 
 
 def _clipped(

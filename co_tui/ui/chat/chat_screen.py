@@ -15,6 +15,7 @@ from co_tui.agent.models.catalogue import EMBEDDED, PROVIDERS
 from co_tui.events.model_names import answering_name
 from co_tui.events.wording import MODE_SENTENCES
 from co_tui.inert import inert, one_line
+from co_tui.key_names import key_name
 from co_tui.session.launch import Launch
 from co_tui.settings.rules import SANDBOX_OFF
 from co_tui.ui.chat.chat_requests import (
@@ -152,17 +153,19 @@ class ChatScreen(ChatRequests):
     def intercept(self, event: Key | Paste) -> bool:
         """Whether a key is done with. What cannot be seen takes none: no question, no draft."""
         if self.is_covered:
-            return not (
-                isinstance(event, Key) and event.key == command_table.key_of("quit", self._launch.settings.keys)
-            )
+            return not (isinstance(event, Key) and event.key == self._quit_key)
         return self.questions.intercept(event)
+
+    @property
+    def _quit_key(self) -> str:
+        return command_table.key_of("quit", self._launch.settings.keys)
 
     def on_resize(self) -> None:
         if self.is_covered != bool(self.query("TooSmall")):
             if self.is_covered:
                 from co_tui.ui.chat.deferred_widgets import TooSmall
 
-                self.mount(TooSmall(SMALLEST, self.shortcut_for("quit")))
+                self.mount(TooSmall(SMALLEST, key_name(self._quit_key)))
             else:
                 self.query("TooSmall").remove()
                 self.questions.uncover()

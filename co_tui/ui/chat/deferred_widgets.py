@@ -131,7 +131,7 @@ class TooSmall(Static):
     """
 
     def __init__(self, needed: str, quits: str) -> None:
-        """`needed` is the minimum size, `quits` the key that still works."""
+        """`needed` is the minimum size, `quits` the key that still works, if any."""
         super().__init__(markup=False)
         self._needed, self._quits = needed, quits
 
@@ -141,7 +141,8 @@ class TooSmall(Static):
     def on_resize(self) -> None:
         size = self.app.size
         here = f"This terminal is {size.width}×{size.height}: make it larger."
-        self.update(f"co-tui needs {self._needed}.\n{here}\n{self._quits} quits.")
+        quits = f"\n{self._quits} quits." if self._quits else ""
+        self.update(f"co-tui needs {self._needed}.\n{here}{quits}")
 
 
 class Completions(OptionList, can_focus=False):

@@ -250,7 +250,8 @@ class SessionController:
         for text in others:
             self.chat.prompt.give_back(text)
         if others:
-            sentence = f"{counted(len(others), 'more prompt')} not sent: ↑ recalls them."
+            which = "it" if len(others) == 1 else "them"
+            sentence = f"{counted(len(others), 'more prompt')} not sent: ↑ recalls {which}."
             self._host.call_after_refresh(partial(self._host.notify, sentence, timeout=6))
 
     async def open_for_prompt(self) -> bool:

@@ -78,7 +78,7 @@ async def test_a_model_at_an_address_with_a_password_is_refused_without_showing_
 ) -> None:
     for variable, value in environ.items():
         monkeypatch.setenv(variable, value)
-    with pytest.raises(ModelUnusable, match="is at a URL with a password, which is not allowed") as refused:
+    with pytest.raises(ModelUnusable, match=r"has a user name or password\. Remove it") as refused:
         await open_model(name, ModelConfig(environ=environ, fetched_models=tmp_path))
     assert "hunter22" not in str(refused.value)
 

@@ -14,7 +14,7 @@ from pydantic_ai.messages import (
 )
 
 from co_tui.context.request.truncate import truncate
-from co_tui.events.stored_messages import REPLACES, RULES
+from co_tui.events.stored_messages import JOURNAL, REPLACES, RULES
 
 RESULT_CHARS = 30_000
 
@@ -59,22 +59,25 @@ def test_a_pinned_step_is_neither_clipped_nor_removed() -> None:
 @pytest.mark.parametrize(
     ("room_chars", "left"),
     [
-        (41_000, "summary rules answer read all result"),
-        (16_000, "summary rules read all result"),
-        (9_000, "summary rules read all result"),
+        (42_000, "told journal rules answer read all result"),
+        (36_000, "told journal rules read all result"),
+        (16_000, "journal rules read all result"),
+        (9_000, "journal rules read all result"),
         (3_200, "rules read all result"),
         (1_300, "rules read all"),
         (700, "read all"),
     ],
 )
-def test_the_users_rules_go_last_and_the_summary_before_results_are_scraps(room_chars: int, left: str) -> None:
+def test_the_users_rules_go_last_and_a_journal_before_results_are_scraps(room_chars: int, left: str) -> None:
     def replacing(text: str, **metadata: Any) -> ModelMessage:
-        return ModelRequest(parts=[UserPromptPart(text)], metadata={REPLACES: 4, **metadata})
+        return ModelRequest(parts=[UserPromptPart(text)], metadata=metadata)
 
-    summary, rules = replacing("summary " * 250), replacing("rules " * 200, **{RULES: ["keep cents"]})
+    told = replacing("told " * 200, **{REPLACES: 9})
+    journal = replacing("journal " * 250, **{REPLACES: 4, JOURNAL: {}})
+    rules = replacing("rules " * 200, **{REPLACES: 0, RULES: ["keep cents"]})
     answered = [ModelRequest(parts=[UserPromptPart("ask")]), ModelResponse(parts=[TextPart("answer " * 1_000)])]
-    done = truncate([summary, rules, *answered, *turn(1, RESULT_CHARS)], room_chars, chars)
+    done = truncate([told, journal, rules, *answered, *turn(1, RESULT_CHARS)], room_chars, chars)
     texts = [str(getattr(message.parts[0], "content", "")) for message in done.messages]
-    known = ("summary", "rules", "answer", "read all")
+    known = ("told", "journal", "rules", "answer", "read all")
     shown = [next((word for word in known if text.startswith(word)), "result" * text.startswith("r")) for text in texts]
     assert done.fits and " ".join(filter(None, shown)) == left
