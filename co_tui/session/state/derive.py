@@ -79,7 +79,7 @@ REWRITTEN = {"recollection": None, "held_out": NOTHING_HELD_OUT, "is_rewritten":
 NOT_REWRITTEN = {**REWRITTEN, "is_rewritten": False}
 
 
-def apply(state: SessionState, event: Event) -> SessionState:  # noqa: C901 - a table: one case a fact
+def apply(state: SessionState, event: Event) -> SessionState:
     """The state after `event`. Announcements that are not logged leave it as it was."""
     fact = event.fact
     match fact:
