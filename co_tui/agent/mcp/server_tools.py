@@ -12,7 +12,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import ToolsetTool, WrapperToolset
 
 from co_tui.agent.mcp.elicitation import Elicitations
-from co_tui.agent.mcp.tool_results import bounded, result_content, result_text
+from co_tui.agent.mcp.tool_results import MOST_RESULT_CHARS, bounded, result_content, result_text
 from co_tui.agent.tool_names import mcp_tool_name
 from co_tui.events.storable import storable, storable_text
 from co_tui.inert import inert
@@ -98,7 +98,7 @@ class ServerTools(WrapperToolset[Any]):
         except Exception as error:
             text = result_text(f"MCP server {self.server} failed: {leaf(error)}", self.secrets)
             raise ToolFailed(text) from None
-        return result_content(result, self.secrets)
+        return result_content(result, self.secrets, most_chars=MOST_RESULT_CHARS)
 
 
 def leaf(error: BaseException) -> str:

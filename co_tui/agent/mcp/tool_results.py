@@ -12,23 +12,29 @@ from co_tui.events.storable import storable, storable_text
 from co_tui.inert import one_line
 
 MOST_CHARS: Final = 50_000
-"""The same limit as for the output of commands."""
+"""Of what goes into a request as it is: descriptions, resources, prompts, errors."""
+MOST_RESULT_CHARS: Final = 10_000_000
+"""Of a tool's result. What is too long for a request is kept whole by the session."""
 MOST_IMAGES: Final = 8
 
 
-def result_content(result: Any, secrets: Sequence[str] = ()) -> str | list[str | BinaryContent]:
+def result_content(
+    result: Any, secrets: Sequence[str] = (), *, most_chars: int = MOST_CHARS
+) -> str | list[str | BinaryContent]:
     """The result, bounded and without secrets: text, then images; other files are only mentioned."""
     images = list(_images(result))[:MOST_IMAGES]
-    text = result_text(result, secrets, sent=images)
+    text = result_text(result, secrets, sent=images, most_chars=most_chars)
     return [*([text] if text else []), *images] if images else text
 
 
-def result_text(result: Any, secrets: Sequence[str] = (), *, sent: Sequence[BinaryContent] = ()) -> str:
+def result_text(
+    result: Any, secrets: Sequence[str] = (), *, sent: Sequence[BinaryContent] = (), most_chars: int = MOST_CHARS
+) -> str:
     """The text of a result; mentions files, except the images in `sent`."""
     text = storable_text(_text(result, sent))
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
-    return bounded(text)
+    return bounded(text, most_chars)
 
 
 def _images(result: Any) -> Iterator[BinaryContent]:
@@ -42,11 +48,11 @@ def _images(result: Any) -> Iterator[BinaryContent]:
             yield from (image for each in result if isinstance(each, BinaryContent) for image in _images(each))
 
 
-def bounded(text: str) -> str:
-    if len(text) <= MOST_CHARS:
+def bounded(text: str, most_chars: int = MOST_CHARS) -> str:
+    if len(text) <= most_chars:
         return text
-    half = MOST_CHARS // 2
-    return f"{text[:half]}\n[… {len(text) - MOST_CHARS:,} characters left out …]\n{text[-half:]}"
+    half = most_chars // 2
+    return f"{text[:half]}\n[… {len(text) - most_chars:,} characters left out …]\n{text[-half:]}"
 
 
 def _text(result: Any, sent: Sequence[BinaryContent]) -> str:

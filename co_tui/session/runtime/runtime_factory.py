@@ -60,8 +60,7 @@ class RuntimeFactory:
             environment.cwd, environment.environ, environment.settings, recorder, PendingNotes(), transcript
         )
         self._questions = NotifyingQuestions(environment.questions, self.hooks)
-        self.tools = ToolParts(environment, recorder, own, self.transfers, self.hooks, self._questions)
-        self.tools.commands.outputs = outputs
+        self.tools = ToolParts(environment, recorder, own, outputs, self.transfers, self.hooks, self._questions)
         self.delegated_runs = DelegatedRuns(environment, recorder, self.roster, self.compaction)
 
     def make(

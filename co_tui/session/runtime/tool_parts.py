@@ -26,6 +26,7 @@ from co_tui.session.snapshots.session_files import SessionFiles
 from co_tui.session.tools.after_edit import Checking
 from co_tui.session.tools.command_reports import CommandReports
 from co_tui.session.tools.folder.seen_files import SeenFiles
+from co_tui.session.tools.kept_output import KeptOutputs
 from co_tui.session.tools.mcp_tools import McpTools
 from co_tui.session.tools.own_tools import MemoryUse, OwnTools, memory_use
 from co_tui.session.tools.page_cache import PageCache
@@ -45,18 +46,20 @@ class ToolParts:
         environment: Environment,
         recorder: Recorder,
         own: OwnTools,
+        outputs: KeptOutputs,
         transfers: Transfers,
         hooks: SessionHooks,
         questions: Questions,
     ) -> None:
-        """`own` are the tools for the session itself; `transfers` hands the conversation to other agents."""
+        """`own` are the tools for the session itself, `outputs` keeps what is too long for a result; `transfers` hands
+        the conversation to other agents."""
         self._environment = environment
         self._recorder = recorder
         self._own = own
         self._transfers = transfers
         self.call_hooks = SessionCallHooks(hooks, environment.cwd)
         self._questions = questions
-        self._mcp = McpTools(environment.mcp_servers, recorder, environment.cwd, environment.environ)
+        self._mcp = McpTools(environment.mcp_servers, recorder, outputs, environment.cwd, environment.environ)
         parts = (recorder, environment.paths, environment.environ, environment.store, environment.questions)
         self.workplace = environment.workplace.for_session(SessionParts(*parts))
         """Where the tools work."""
@@ -66,6 +69,7 @@ class ToolParts:
         self._pages = PageCache(None if environment.private else own_folder, session_changed)
         self.commands = self.workplace.commands
         """The model's running commands."""
+        self.commands.outputs = outputs
         keeps = environment.works_in_folder and not (environment.private or environment.read_only)
         self.files = SessionFiles(recorder, self.workplace.snapshots, keeps=keeps)
         """The session's changes to files, and how to bring files back."""

@@ -1,4 +1,4 @@
-"""Output of commands that is too long for a result: kept whole in files, which the model can read in parts."""
+"""Output of commands and servers that is too long for a result: kept whole in files, to be read in parts."""
 
 import asyncio
 import hashlib
@@ -191,6 +191,16 @@ class KeptOutputs:
         if tool:
             await self.store(tool, stdout, stderr)
         return stdout.content_within(rooms[stdout]), stderr.content_within(rooms[stderr])
+
+    async def text(self, tool: str, text: str) -> str:
+        """The text as far as a result holds it; what is longer is kept whole and logged."""
+        data = text.encode(errors="replace")
+        if len(data) <= SHOWN_BYTES:
+            return text
+        stream = self.streams()[0]
+        await stream.take(data)
+        await self.store(tool, stream)
+        return stream.content_within(SHOWN_BYTES).decode(errors="replace")
 
     async def store(self, tool: str, *streams: KeptStream) -> None:
         """Complete what is kept of these streams, and log it."""

@@ -1,12 +1,13 @@
 """The tools of MCP servers for a session. Tools missing from a request are reported in the log."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic_ai.capabilities import AbstractCapability, Toolset
 from pydantic_ai.tools import RunContext, ToolDefinition
-from pydantic_ai.toolsets import AbstractToolset, CombinedToolset
+from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, ToolsetTool, WrapperToolset
 
 from co_tui.agent.mcp.servers import McpServers, ServerReport
 from co_tui.agent.tool_names import mcp_server_and_tool
@@ -14,6 +15,7 @@ from co_tui.events import SessionError
 from co_tui.events.stored_messages import text_of
 from co_tui.session.attachments import fenced
 from co_tui.session.recorder import Recorder
+from co_tui.session.tools.kept_output import KeptOutputs
 from co_tui.settings.mcp_servers import McpServer
 
 SHARE: Final = 0.25
@@ -28,9 +30,17 @@ MOST_TOOLS: Final = 100
 class McpTools:
     """Read before every request: servers come and go while a turn runs."""
 
-    def __init__(self, servers: McpServers, recorder: Recorder, cwd: Path, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        servers: McpServers,
+        recorder: Recorder,
+        outputs: KeptOutputs,
+        cwd: Path,
+        environ: Mapping[str, str],
+    ) -> None:
         self._servers = servers
         self._recorder = recorder
+        self._outputs = outputs
         self._cwd = cwd
         self._environ = environ
         self._reported: dict[str, ServerReport] = {}
@@ -46,7 +56,8 @@ class McpTools:
         async def present(_: RunContext[Any]) -> AbstractToolset[Any]:
             await self._servers.ready(servers, self._cwd, self._environ)
             await self._report_failures(self._servers.reports)
-            return CombinedToolset(self._servers.toolsets(room_chars)).prepared(self._for_request)
+            tools = CombinedToolset(self._servers.toolsets(room_chars)).prepared(self._for_request)
+            return _KeptResults(tools, self._outputs)
 
         return Toolset(present)
 
@@ -91,6 +102,21 @@ class McpTools:
                 then = "restarting" if report.stage != "failed" else "no tools"
                 outcome, where = f"{report.name} {then}", f"MCP server {report.name}"
                 await self._recorder.record(SessionError(what=what, where=where, outcome=outcome, kind="mcp"))
+
+
+@dataclass
+class _KeptResults(WrapperToolset[Any]):
+    """Keeps results that are too long for a request whole, as the output of commands is kept."""
+
+    outputs: KeptOutputs
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        result = await super().call_tool(name, tool_args, ctx, tool)
+        if isinstance(result, list):
+            return [await self.outputs.text(name, each) if isinstance(each, str) else each for each in result]
+        return await self.outputs.text(name, result) if isinstance(result, str) else result
 
 
 class _ServerInstructions(AbstractCapability[Any]):

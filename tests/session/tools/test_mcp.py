@@ -15,15 +15,17 @@ from co_tui.agent.mcp import child_server, servers
 from co_tui.agent.mcp.connection import Connection
 from co_tui.agent.mcp.server_tools import ServerTools
 from co_tui.agent.mcp.tool_results import MOST_IMAGES
-from co_tui.events import ToolActivity
+from co_tui.events import ArtifactStored, ToolActivity
 from co_tui.session.approvals.questions import Approval
 from co_tui.session.session import Session
+from co_tui.session.tools.kept_output import KeptOutputs
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings.mcp_servers import McpServer, VariableRefused
 from co_tui.settings.permission_rules import Rule, RuleInForce
 from tests.support.approving import Person
 from tests.support.long_run import also_in_a_long_run, only_in_a_long_run
 from tests.support.mcp_talk import Talk, calls, lives, odd
+from tests.support.stores import stored_events
 from tests.support.waiting import PATIENCE_S, next_fact, until
 
 TIME = McpServer(
@@ -229,7 +231,10 @@ async def test_results_are_bounded_and_only_images_that_can_be_seen_are_sent(fol
     async with Talk(folder, home, *steps, mcp_servers={"odd": odd()}) as talk:
         assert await talk.say("all of it") is Outcome.DONE
     whole, picture, pictures, _ = [part["content"] for part in _returns(talk)]
-    assert len(whole) < 51_000 and "1,950,000 characters left out" in whole
+    (stored,) = (event.fact for event in stored_events(home, talk.session.id) if isinstance(event.fact, ArtifactStored))
+    assert len(whole) < 51_000 and f"read_artifact({stored.where!r}) reads all 2,000,000 bytes in parts" in whole
+    kept = KeptOutputs(talk.environment.paths.session(talk.session.id), MagicMock(), MagicMock(), private=False)
+    assert dict(kept.all())[stored.where].read_text() == "a" * 2_000_000, "the log names all of it"
     assert picture == "see\n[image/jpeg, 108 bytes: it cannot be shown here]", "it is damaged"
     assert [each["media_type"] for each in pictures[1:]] == ["image/png"] * MOST_IMAGES, "as their bytes tell"
     assert pictures[0].startswith("see\n[image/jpeg, ") and pictures[0].count("cannot be shown here") == 3
