@@ -22,6 +22,7 @@ from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.runtime.runtime_factory import RuntimeFactory
 from co_tui.session.runtime.transfers import NAME_CHARS
+from co_tui.session.turns.scaffold_probe import probe_scaffold
 from co_tui.settings import AgentFile, Settings
 from co_tui.settings.rules import in_window
 
@@ -83,7 +84,9 @@ class RuntimeSwitcher:
         try:
             window = await self._environment.window(model_handle)
             # In the new model's tokens.
-            reading = (await self._made_for(model_handle, window).history.measure()).reading
+            made = self._made_for(model_handle, window)
+            await self._find_scaffold(made)
+            reading = (await made.history.measure()).reading
             if self._is_too_long(reading.most_tokens, window):
                 if not compact:
                     shown = self.runtime.history.usage
@@ -158,7 +161,15 @@ class RuntimeSwitcher:
             await self.close_retired()
         self._report_missed |= self._is_busy()
         await self.record_model_change(before.model_handle.name, before.history.governor.window.tokens, for_agent)
+        await self._find_scaffold(self.runtime)
         await self.runtime.history.report_now()
+
+    async def _find_scaffold(self, runtime: Runtime) -> None:
+        """Give a runtime that offers other tools than the one before it what its next request sends, so that the gauge
+        counts all of it. A session without requests has no figures yet."""
+        history = runtime.history
+        if not history.scaffold.was_sent and self._recorder.state.usage is not None and not self._is_busy():
+            history.scaffold = await probe_scaffold(runtime) or history.scaffold
 
     def _made_for(self, model_handle: ModelHandle, window: Window) -> Runtime:
         """A runtime that keeps the scaffold of the current one as far as it stays the same."""
@@ -258,6 +269,7 @@ class RuntimeSwitcher:
         while self._report_missed:
             self._report_missed = False  # another change during the measurement sets it again
             if self._recorder.state.usage is not None:
+                await self._find_scaffold(self.runtime)
                 await self.runtime.history.report_now()
 
     async def record_model_change(self, before: str, window_before: int | None, for_agent: str = "") -> None:

@@ -34,8 +34,8 @@ class RequestHook(AbstractCapability[Any]):
     ) -> ModelRequestContext:
         if (delegated := self._delegations.current()) is not None:
             await delegated.choose_model(request_context)
-        request_context.model_request_parameters = _sendable(request_context.model_request_parameters)
-        request_context.messages = await self._current.before_request(ctx.messages, _scaffold(request_context))
+        request_context.model_request_parameters = sendable(request_context.model_request_parameters)
+        request_context.messages = await self._current.before_request(ctx.messages, scaffold_of(request_context))
         check_repeated_calls(ctx.messages)  # after the failures are logged
         self._current.sent_to(request_context.model)
         return request_context
@@ -87,7 +87,7 @@ class _DelegatingToolset(WrapperToolset[Any]):
         return await self.delegations.run_call(ctx, tool_args, call)
 
 
-def _sendable(parameters: ModelRequestParameters) -> ModelRequestParameters:
+def sendable(parameters: ModelRequestParameters) -> ModelRequestParameters:
     """Remove characters from project files that no request can carry."""
     parts = parameters.instruction_parts
     return replace(
@@ -102,7 +102,8 @@ def _with_storable_text(tool: ToolDefinition) -> ToolDefinition:
     return tool if text == tool.description else replace(tool, description=text)
 
 
-def _scaffold(request: ModelRequestContext) -> Scaffold:
+def scaffold_of(request: ModelRequestContext) -> Scaffold:
+    """What a request sends besides the conversation."""
     parameters = request.model_request_parameters
     instructions = "\n\n".join(part.content for part in parameters.instruction_parts or ())
     return Scaffold(instructions=instructions, tools=parameters.function_tools, was_sent=True)
