@@ -19,7 +19,7 @@ def compact(opening: SessionOpening, *, focus: str, deep: bool, json: bool) -> i
         except CompactionRefused as refused:
             say(str(refused))
             return FAILED
-        if not json or not done.success:
+        if not json:
             where = f" Checkpoint {done.checkpoint_number}: {done.checkpoint_path}" if done.checkpoint_path else ""
             say(done.outcome_sentence() + where)
         if done.cancelled:

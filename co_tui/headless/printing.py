@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from co_tui.events import Event
+from co_tui.events import CompactionComplete, Event, SessionError
 from co_tui.events.event import encode
 from co_tui.headless.output import OutputLost, json_line, message_line
 from co_tui.session.recorder import Listener
@@ -27,13 +27,22 @@ Show = Callable[[Event], Sequence[PrintedPiece]]
 """What to print for an event."""
 
 
-def as_json(event: Event) -> Sequence[PrintedPiece]:
-    """The log as it is written."""
-    return [PrintedPiece(f"{json_line(encode(event))}\n")] if event.seq is not None else ()
-
-
 def note(text: str) -> PrintedPiece:
     return PrintedPiece(message_line(text), data=False)
+
+
+def as_json(event: Event) -> Sequence[PrintedPiece]:
+    """The log as it is written, and a sentence for people about what a script cannot continue after."""
+    if event.seq is None:
+        return ()
+    line = PrintedPiece(f"{json_line(encode(event))}\n")
+    match event.fact:
+        case CompactionComplete(success=False, trigger="manual") as failed:
+            return line, note(failed.outcome_sentence())
+        case SessionError(kind="steps", what=what, outcome=outcome, agent=""):
+            return line, note(f"{what} ({outcome})")
+        case _:
+            return (line,)
 
 
 async def print_events(

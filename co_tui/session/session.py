@@ -305,10 +305,15 @@ class Session:
             QueueChanged(prompts=tuple(prompt.text for prompt in waiting), held=sum(prompt.held for prompt in waiting))
         )
 
+    @property
+    def is_compacting(self) -> bool:
+        """Whether a compaction runs, or is applied."""
+        return self._compactor.running
+
     async def compact(self, focus: str = "", upto: Ref | None = None, *, deep: bool = False) -> CompactionComplete:
         """Compact the conversation now, or when the running turn ends. Raises `CompactionRefused`."""
-        if self._compactor.running:
-            raise CompactionRefused("A compaction is already running.")
+        if self.is_compacting:
+            raise CompactionRefused("A compaction is already running. Esc stops it.")
         done: CompactionComplete = await self._work.in_order(partial(self._work.compact, focus, upto, deep))
         return done
 

@@ -55,6 +55,17 @@ def test_a_session_stays_in_its_folder(
     assert (after["cwd"], after["branch"]) == (row["cwd"], row["branch"]) and row["cwd"] != str(tmp_path)
 
 
+@pytest.mark.parametrize("command", [["compact"], ["run", "-p", "/compact", "--session"]])
+def test_a_failure_is_a_sentence_beside_the_events(served_here: Here, provider: Provider, command: list[str]) -> None:
+    session = talked(served_here, provider, turns=9)
+    provider.summaries = [Reply(text=" ")] * 3
+    served_here.environ["CO_TUI_SUMMARY_FALLBACK"] = "fail"
+    done = served_here(*command, session, "--json")
+    (failed,) = (event["payload"] for event in done.objects if event["type"] == "session.compaction_complete")
+    assert done.code == 1 and not failed["success"]
+    assert done.err.count(f"Compaction failed, nothing changed: {failed['error']}.") == 1
+
+
 def test_the_slash_command_compacts_too(served_here: Here, provider: Provider) -> None:
     session = talked(served_here, provider, turns=9)
     done = served_here("run", "--session", session, "-p", "/compact file names", "--json")

@@ -71,8 +71,9 @@ def test_read_only_offers_nothing_else(here: Here, folder: Path, provider: Provi
 
 def test_a_turn_that_used_up_its_steps_says_so(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CO_TUI_AGENT_MAX_STEPS", "2")
-    done = here("run", "-p", "mend it", "--yes")
-    assert done.code == 1 and "Stopped after 2 steps" in done.err
+    for options in ([], ["--json"]):
+        done = here("run", "-p", "mend it", "--yes", *options)
+        assert done.code == 1 and done.err.count("Stopped after 2 steps") == 1
 
 
 def test_a_call_that_fails_again_and_again_stops_the_turn_and_says_how_to_continue(

@@ -34,7 +34,7 @@ async def compact_now(
     from co_tui.session.compaction.compactor import CompactionRefused
     from co_tui.session.turns.turn import Outcome
 
-    if session.queue.busy:
+    if session.queue.busy and not session.is_compacting:
         host.say("The conversation is compacted after this turn.")
     try:
         done = await session.compact(focus, upto, deep=deep)

@@ -99,6 +99,9 @@ async def test_escape_cancels_what_is_running_and_else_it_says_what_happened(hom
         await pilot.press("f5", "f5")
         await until(pilot, lambda: "Compacting conversation history" in screen_text(app))
         assert "requested by you" in screen_text(app) and "Esc Cancel" in screen_text(app)
+        await type_text(pilot, "/compact\n")
+        await until(pilot, lambda: "A compaction is already running. Esc stops it." in screen_text(app))
+        assert "compacted after this turn" not in screen_text(app), "one answer"
         await type_text(pilot, "typing goes on")
         assert "typing goes on" in screen_text(app)
         await pilot.press("enter")
