@@ -42,6 +42,8 @@ class SummaryFallback(StrEnum):
     OFFLINE = "offline"
     MARKER = "marker"
     LIMITS = "limits"
+    FAIL = "fail"
+    """Nothing: the compaction fails, and the history stays as it is."""
 
 
 class Policy(Record):
@@ -54,6 +56,8 @@ class Policy(Record):
     form_on_demand: SummaryForm
     """The form after a manual compaction."""
     fallback: SummaryFallback
+    refuses_longer: bool
+    """Whether a summary must be shorter than what it replaces."""
     asks_first: bool
     """Whether automatic compaction asks first."""
     holds_to_turn_end: bool
@@ -64,6 +68,8 @@ class Policy(Record):
     """Whether a resumed session starts with the texts of its last turns instead of its exact history."""
     truncates: bool
     """Whether messages that do not fit are left out of a request."""
+    truncates_by_count: bool
+    """Whether only our count decides that, without the margin for an unmeasured one."""
     truncator: str
     """The name under which the log has truncations."""
     truncation_headroom: float
@@ -113,11 +119,13 @@ def policy_of(settings: ContextSettings) -> Policy:
         form=form,
         form_on_demand=form if as_set else SummaryForm(settings.on_demand_form),
         fallback=SummaryFallback(settings.summary_fallback),
+        refuses_longer=settings.longer_summaries == "refused",
         asks_first=settings.compaction_asks == "on",
         holds_to_turn_end=settings.compaction_waits == "turn",
         reviews_summaries=settings.compaction_review == "on",
         restores_texts_only=settings.restored == "texts",
-        truncates=settings.truncation == "on",
+        truncates=settings.truncation != "off",
+        truncates_by_count=settings.truncation == "counted",
         **numbers,
     )
 

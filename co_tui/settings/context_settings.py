@@ -116,13 +116,22 @@ class ContextSettings(Record):
     ] = "as set"
     summary_fallback: Annotated[
         str,
-        one_of("offline", "marker", "limits"),
+        one_of("offline", "marker", "limits", "fail"),
         About(
             "context",
             "Summary fallback",
-            "If no model can summarise: offline summary, a marker only, or fixed limits.",
+            "If no model can summarise: offline summary, a marker only, fixed limits, or fail.",
         ),
     ] = "offline"
+    longer_summaries: Annotated[
+        str,
+        one_of("refused", "used"),
+        About(
+            "context",
+            "Longer summaries",
+            "What becomes of a summary that is no shorter than what it replaces.",
+        ),
+    ] = "refused"
     considered_messages: Annotated[
         int,
         whole_number(0, MOST_MESSAGES, "all"),
@@ -289,9 +298,22 @@ class ContextSettings(Record):
     ] = "new"
     truncation: Annotated[
         str,
-        one_of("on", "off"),
-        About("context", "Truncation", "As a last resort, leave out messages that do not fit."),
+        one_of("on", "counted", "off"),
+        About(
+            "context",
+            "Truncation",
+            "As a last resort, leave out messages that may not fit; `counted`: only if our count is over the limit.",
+        ),
     ] = "on"
+    history_turns: Annotated[
+        str,
+        one_of("prompts", "requests"),
+        About(
+            "context",
+            "Turns in /history",
+            "What /history counts as turns: all prompts ever sent, or the request messages in the context.",
+        ),
+    ] = "prompts"
     truncation_headroom: Annotated[
         float, number(0, 0.5), About("context", "Truncation headroom", "How far below the limit truncation aims.")
     ] = 0.05

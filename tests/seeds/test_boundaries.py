@@ -70,6 +70,9 @@ def test_numbers_that_are_no_setting() -> None:
     assert LEAST_RESTORED_TURNS == 3, "cowagent, S4"
 
 
+EARLIER = "[Earlier conversation, summarised]"
+
+
 def governed(policy: str, window: int = 1_000_000, summarise: Any = "offline", **changes: Any) -> Governed:
     return Governed(LOADED[policy].but(**changes), window, summarise=summarise)
 
@@ -113,12 +116,66 @@ def test_co_cli_g3a_the_window_and_its_tail(limit: int, messages: int, tail: int
     assert contents(done.messages)[2].startswith("[Summary of ") and len(done.messages) == 3 + tail
 
 
+@says("co-cli", "Sliding Window", "It acts when the messages exceed the limit, however long the head is")
+@pytest.mark.parametrize("head", [2, 10, 14, 18, 20])
+@pytest.mark.parametrize(("messages", "acts"), [(39, False), (40, False), (41, True), (42, True)])
+def test_co_cli_g3a_acts_whatever_its_head(head: int, messages: int, acts: bool) -> None:
+    first: list[ModelMessage] = [ModelRequest(parts=[UserPromptPart("go")])]
+    for n in range(head // 2 - 1):
+        first.append(ModelResponse(parts=[ToolCallPart("look", {}, f"c{n}")]))
+        first.append(ModelRequest(parts=[ToolReturnPart("look", "seen", f"c{n}")]))
+    first.append(ModelResponse(parts=[TextPart("The first answer.")]))
+    assert len(first) == head
+    rest = [message for n in range(messages) for message in wordy(1)][: messages - head - messages % 2]
+    history = [*first, *rest] if messages % 2 == 0 else asked([*first, *rest])
+    assert len(history) == messages
+    done = prepared("co-cli", history)
+    assert (done.compaction is not None) == acts
+    if done.compaction is not None:
+        assert contents(done.messages[head:])[0].startswith("[Summary of ") and len(done.messages) <= head + 1 + 21
+
+
+@says(
+    "co-cli", "Sliding Window", "A summary that is longer than what it replaces is used (its guard is deferred there)"
+)
+def test_co_cli_c3_a_longer_summary_is_used() -> None:
+    long = "\n".join(f"- Answer {n} was given, at some length and with many different words." for n in range(400))
+    done = prepared("co-cli", asked(talk(20)), summarise=lambda *_, **__: long)
+    assert contents(done.messages)[2] == f"[Summary of 19 earlier messages]\n{long}"
+    assert done.compaction is not None and done.compaction.post_tokens > done.compaction.pre_tokens
+    refused = prepared("co-cli", asked(talk(20)), summarise=lambda *_, **__: long, longer_summaries="refused")
+    assert refused.compaction is None
+
+
 @pytest.mark.parametrize("summarise", [fails, says_nothing, None])
 def test_co_cli_c14_a_failing_summariser_gives_the_static_marker(summarise: Callable[..., str] | None) -> None:
     done = prepared("co-cli", asked(talk(20)), summarise=summarise)
     assert contents(done.messages)[2] == (
         "[Earlier conversation trimmed — 19 messages removed to stay within context budget]"
     )
+
+
+# copilot
+
+
+@says("copilot", "BasicTruncator", "A request is truncated when its count is over the limit, measured or not")
+@pytest.mark.parametrize(("share", "truncated"), [(0.8, False), (0.99, False), (1.01, True)])
+def test_copilot_g4_an_unmeasured_request_is_truncated_over_the_limit_only(share: float, truncated: bool) -> None:
+    history = asked(talk(30, "some output words " * 20))
+    used = prepared("off", history).reading.current_tokens
+    done = prepared("copilot", history, max_prompt_tokens=int(used / share))
+    assert (done.truncation is not None) == truncated and done.reading.measured == "estimate"
+
+
+@says(
+    "copilot", "Request-time prompt trimming", "The processors run in this order: compaction first, then the truncator"
+)
+def test_copilot_g4_truncates_what_a_compaction_left() -> None:
+    history = asked([*talk(30, "some output words " * 20), *long_turns(2, 3_000)], "long words " * 1_000)
+    used = prepared("off", history).reading.current_tokens
+    done = prepared("copilot", history, window=int(used / 0.97), max_prompt_tokens=2_500)
+    assert done.compaction is not None and done.waited and done.truncation is not None
+    assert done.truncation.pre_tokens < used / 2, "the truncator got what the compaction left"
 
 
 # inkeep
@@ -207,15 +264,12 @@ def test_cowagent_g2b_results_of_earlier_turns_over_20000_characters(chars: int,
     assert (len(result.content) < chars) == cut and result.content[:100] == result.content[-100:] == "r" * 100
 
 
-@pytest.mark.parametrize(("turns", "left"), [(20, 21), (21, 12)])
-def test_cowagent_g3e_over_20_turns_the_oldest_half_goes_from_the_next_turn_on(turns: int, left: int) -> None:
-    governing = governed("cowagent")
-    within = governing.prepare(asked(wordy(turns - 1)))
-    assert within.compaction is None
-    done = governing.prepare(asked([*within.history, ModelResponse(parts=[TextPart("meanwhile")])], "next"))
+@pytest.mark.parametrize(("turns", "left"), [(19, 19), (20, 20), (21, 11)])
+def test_cowagent_g3e_over_20_turns_the_oldest_half_goes_at_once(turns: int, left: int) -> None:
+    done = prepared("cowagent", asked(wordy(turns - 1)))
     prompts = [m for m in done.messages if isinstance(m, ModelRequest)]
-    assert len(prompts) == left
-    assert (done.compaction is not None) == (left < turns) and not done.waited
+    assert len(prompts) == left and not done.waited
+    assert (done.compaction is not None) == (left < turns) and EARLIER not in contents(done.messages)[0]
 
 
 def test_cowagent_a_prompt_that_is_with_results_takes_their_calls_along() -> None:

@@ -164,6 +164,8 @@ async def _compacts(talking: Conversation, session: Session) -> None:
     before = list(session.state.history)
     talking.notes["failed"] = await session.compact()
     talking.notes["unchanged"] = list(session.state.history) == before
+    kinds = [entry.message["kind"] for entry in session.state.history]
+    talking.notes["requests"] = (kinds.count("request"), len(kinds))
 
 
 @pytest.fixture(scope="module")
@@ -198,13 +200,18 @@ def test_without_a_summary_nothing_changes(on_demand: Conversation) -> None:
 
 
 @says("co-cli", COMMANDS, "`/compact` with an empty history does nothing")
-@says("co-cli", COMMANDS, "`/history` counts user turns and messages, and changes nothing")
+@says("co-cli", COMMANDS, "`/history` counts the request messages of the history as turns, and all of its messages")
+@says("co-cli", COMMANDS, "Reading `/history` changes nothing")
 @says("co-cli", COMMANDS, "`/clear` empties the history; the next request has the new prompt alone")
 def test_the_commands_headless(on_demand: Conversation) -> None:
     name = on_demand.session_id
     log = len(on_demand.events)
     said = on_demand.command("run", "--resume", name, "-p", "/history").out
-    assert said.startswith("9 turns. The model sees ")
+    requests = on_demand.notes["requests"]
+    assert said == f"{requests[0]} turns, {requests[1]} messages.\n"
+    elsewhere = on_demand.command("run", "--resume", name, "--policy", "balanced", "-p", "/history").out
+    assert elsewhere.startswith("9 turns. The model sees ")
+    assert on_demand.command("run", "--resume", name, "--policy", "co-cli", "-p", "/history").out == said
     assert len([event for event in _events(on_demand)[log:] if event.type == "message"]) == 0
     assert on_demand.command("run", "--resume", name, "-p", "/clear").code == 0
     asked = len(on_demand.provider.summary_requests)

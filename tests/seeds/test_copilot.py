@@ -16,19 +16,23 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.paths import locate
+from co_tui.session.approvals.questions import Unattended
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import load
 from tests.seeds.behaviours import says, shown_elsewhere
 from tests.seeds.conversation import Conversation, conversing, roles, text
+from tests.session.compaction.test_policies import under
 from tests.support import provider_formats as formats
 from tests.support.compacting import TOO_MUCH
 from tests.support.loaded import LoadedProcesses
 from tests.support.provider import Provider, Reply, count
 from tests.support.stores import listed, replayed, stored_events
-from tests.support.talks import fill, talk
+from tests.support.talks import LONG, compactions, fill, talk, talking
+from tests.support.waiting import PATIENCE_S, next_fact
 from tests.support.wires import WIRES, Spoken
+from tests.support.working import Working, working_in
 
 MANUAL, AUTOMATIC, TRUNCATOR = "Manual /compact workflow", "Automatic background compaction", "BasicTruncator"
 RETRY, REPLACEMENT, CHECKPOINTS = "Retry behavior", "Replacement history", "Checkpoints and session replay"
@@ -300,6 +304,8 @@ async def _on_demand(talking: Conversation, session: Session) -> None:
     talking.provider.summary = Reply(text="  ")
     await fill(session, 4)
     talking.notes["empty"] = await session.compact()
+    talking.provider.summary = Reply(status=401, body='{"error": {"message": "no key"}}')
+    talking.notes["refused"] = await session.compact()
 
 
 @pytest.fixture(scope="module")
@@ -331,15 +337,16 @@ def test_the_users_messages_are_quoted(on_demand: Conversation) -> None:
     assert "more characters…]" in under_way and "- Question 3: what about function_3?" in under_way
 
 
-@says(
-    "copilot",
-    FAILURE,
-    "An empty summary is a failure",
-    differs="the summary is then written without a model: a conversation that is too long must become shorter",
-)
+@says("copilot", FAILURE, "An empty summary is a failure")
 def test_an_empty_summary(on_demand: Conversation) -> None:
     done = on_demand.notes["empty"]
-    assert done.summarised_by == "offline" and "empty" in done.note and done.summary
+    assert not done.success and not done.replaced and "empty" in done.error
+
+
+@says("copilot", MANUAL, "It needs a model that can be reached with its key; else a sentence says so")
+def test_a_refused_key(on_demand: Conversation) -> None:
+    done = on_demand.notes["refused"]
+    assert not done.success and not done.replaced and "asks for a key" in done.error
 
 
 # What providers compact by themselves
@@ -469,4 +476,76 @@ shown_elsewhere(
     "headless/test_host.py::test_the_work_is_done_there_and_the_session_is_resumed_there",
     "Remote sessions refuse to compact",
     differs="a session on another host has its log here, and is compacted like any other",
+)
+
+
+@says("copilot", FAILURE, "A failed compaction in the background is a failed event, and changes nothing")
+@pytest.mark.parametrize("reply", [Reply(status=400, body='{"error": {"message": "no"}}'), Reply(text="  ")], ids=str)
+async def test_a_background_compaction_that_fails(home: Path, provider: Provider, reply: Reply) -> None:
+    provider.default, provider.summary, provider.window = LONG, reply, 3_000
+    async with talking(home, provider, **under("copilot")) as session:
+        while not (failed := compactions(session.state)):
+            before = list(session.state.history)
+            await talk(session, 1)
+            await session.settle(PATIENCE_S)
+        assert (failed[0].success, failed[0].trigger, failed[0].replaced) == (False, "background", ())
+        assert failed[0].error and not failed[0].summary and failed[0].pre_tokens == failed[0].post_tokens
+        assert list(session.state.history)[: len(before)] == before
+        await talk(session, 1)
+
+
+@says(
+    "copilot", TRIGGERS, "After the compaction for another model, usage is measured with everything that will be sent"
+)
+async def test_usage_after_a_switch_counts_all_of_it(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    large, small = Working(window=60_000), Working(window=9_000)
+    small.name = "small"
+    environment = working_in(folder, tmp_path / "home", large, Unattended(yes=True))
+    environment.settings = environment.settings.but(**under("copilot"))
+    handles = {"scripted": large, "small": small}
+
+    async def open_model(name: str) -> Working:
+        return handles[name]
+
+    environment.open_model = open_model
+    session = await Session.start(environment, "scripted")
+    for _ in range(6):
+        await session.submit("Some words about this and that, and more. " * 120)
+    await session.switcher.switch_model("small", compact=True)
+    assert compactions(session.state)[-1].trigger == "model_switch" and session.state.usage is not None
+    shown = session.state.usage
+    listener = session.events()
+    await session.submit("And now?")
+    sent = await next_fact(listener, UsageInfo)
+    assert shown.tool_definition_tokens == sent.tool_definition_tokens > 500
+    assert shown.system_tokens == sent.system_tokens
+    assert abs(shown.current_tokens - sent.current_tokens) < 60, "only the prompt came"
+    await session.close()
+    environment.store.close()
+
+
+shown_elsewhere(
+    "copilot",
+    FAILURE,
+    "context/compact/test_summary_checks.py::test_other_objections",
+    "Other summaries than empty ones are used",
+    differs="one that is no shorter, repeats one phrase or speaks of something else is a failure, too: small models "
+    "write such ones, and the conversation would be lost for them",
+)
+shown_elsewhere(
+    "copilot",
+    REPLACEMENT,
+    "session/turns/test_transfers.py::test_the_model_hands_over_and_the_agent_hands_back",
+    "The replacement carries a summary of the active custom agent",
+    differs="an agent that the conversation was handed to brings its instructions with every request, and delegates "
+    "at work are listed with their tasks",
+)
+shown_elsewhere(
+    "copilot",
+    BOARD,
+    "headless/test_subconscious.py::test_a_session_that_is_left_teaches_by_itself_and_no_one_waits",
+    "A session that is left is consolidated by itself, in a process of its own",
+    differs='only with `board_updates = "on"`: it asks a model, which costs money',
 )

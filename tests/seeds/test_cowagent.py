@@ -1,5 +1,7 @@
 """cowagent: turns and a token budget, long results, overflow, what a restart brings back, its commands."""
 
+import asyncio
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,12 +13,14 @@ from co_tui.session.launch import Launch
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.seeds.behaviours import says, shown_elsewhere
-from tests.seeds.conversation import Conversation, conversing, results, roles, text
+from tests.seeds.conversation import Conversation, conversation_of, conversing, results, roles, text
+from tests.session.compaction.test_policies import under
 from tests.support.compacting import TOO_MUCH
 from tests.support.loaded import LoadedProcesses
-from tests.support.provider import Reply, count
-from tests.support.stores import store_in
-from tests.support.talks import fill, talk
+from tests.support.provider import Provider, Reply, count
+from tests.support.stores import store_in, stored_events
+from tests.support.talks import GOOD, LONG, MODEL, fill, served_environment, talk
+from tests.support.waiting import PATIENCE_S
 
 LONG_RESULTS, TURNS, BUDGET = "Tool Result Truncation", "Turn Trimming", "Token Budget Trimming"
 OVERFLOW, PERSISTENCE, COMMANDS, CONFIG = "Overflow Emergency", "Session Persistence", "Commands", "Key Configuration"
@@ -67,26 +71,22 @@ def test_twenty_turns_stay(live: Conversation) -> None:
     assert roles(sent).count("user") == 20 and EARLIER not in text(sent)
 
 
-@says(
-    "cowagent", TURNS, "Above 20, the oldest half of the turns is summarised in the background: that turn has them all"
-)
-def test_the_turn_that_is_too_many_still_has_them(live: Conversation) -> None:
-    sent = live.requests[live.notes["at 20"] + 1]
-    assert roles(sent).count("user") == 21 and EARLIER not in text(sent)
-    (done,) = live.compactions
-    assert (done.trigger, done.success) == ("turns", True)
-
-
-@says("cowagent", TURNS, "From the next turn on the oldest half is gone, whole turns with their calls and results")
+@says("cowagent", TURNS, "Above 20, the oldest half goes at once, whole turns with their calls and results")
 def test_half_of_the_turns_is_left(live: Conversation) -> None:
-    sent = live.requests[live.notes["at 20"] + 2]
-    assert roles(sent) == ["user", "assistant"] * 11 + ["user"]
+    sent = live.requests[live.notes["at 20"] + 1]
+    assert roles(sent) == ["user", "assistant"] * 10 + ["user"] and EARLIER not in text(sent)
     assert "Question 11:" in sent[0]["content"] and "Question 10:" not in text(sent)
+    assert {(done.trigger, done.success) for done in live.compactions} == {("turns", True)}
 
 
-@says("cowagent", TURNS, "The summary is inside of the first user message that is kept")
+@says(
+    "cowagent",
+    TURNS,
+    "The summary is written in the background, and joins the first user message that is kept",
+    "It takes effect from the next turn on",
+)
 def test_one_first_message(live: Conversation) -> None:
-    (done,) = live.compactions
+    _, done = live.compactions
     first = live.requests[live.notes["at 20"] + 2][0]
     assert first["role"] == "user" and first["content"].startswith(f"{EARLIER}\n{done.summary}\n")
     assert first["content"].rstrip().endswith("more words") and "\n\nQuestion 11: what about" in first["content"]
@@ -94,7 +94,7 @@ def test_one_first_message(live: Conversation) -> None:
 
 @says("cowagent", TURNS, "The same summary is written to the daily memory file")
 def test_the_daily_memory(live: Conversation) -> None:
-    (done,) = live.compactions
+    _, done = live.compactions
     (written,) = live.facts(MemoryWritten)
     file = Path(written.where)
     assert file.parent.name == "memory" and "was answered" in done.summary
@@ -117,12 +117,51 @@ def test_restored_in_a_new_process(live: Conversation, loaded: LoadedProcesses) 
     assert "Question 22:" in sent[4]["content"] and "Once more" not in text(sent) and "And now?" in text(sent[-1])
 
 
+@says("cowagent", TURNS, "A slow summary holds nothing back: until it is ready, requests go without the oldest half")
+async def test_a_slow_summary(tmp_path: Path) -> None:
+    until = threading.Event()
+    with Provider().serving() as provider:
+        provider.default, provider.window = LONG, 100_000
+        provider.summary = Reply(text=GOOD.text, until=until)
+        session = await Session.start(served_environment(tmp_path, provider, **under("cowagent")), MODEL)
+        await talk(session, 25)
+        sent = [roles(conversation_of(request)).count("user") for request in provider.requests]
+        assert sent == [*range(1, 21), 11, 12, 13, 14, 15]
+        until.set()
+        await session.settle(PATIENCE_S)
+        await talk(session, 1)
+        assert conversation_of(provider.requests[-1])[0]["content"].startswith(EARLIER)
+        await session.close()
+
+
+@says(
+    "cowagent",
+    TURNS,
+    "What was trimmed is in the daily memory and in the log, however its summary ends",
+)
+@pytest.mark.parametrize("ends", ["left", "fails"])
+async def test_a_summary_that_never_comes(tmp_path: Path, ends: str) -> None:
+    with Provider().serving() as provider:
+        provider.default, provider.window = LONG, 100_000
+        provider.summary = Reply(text=GOOD.text, until=threading.Event()) if ends == "left" else Reply(status=400)
+        environment = served_environment(tmp_path, provider, **under("cowagent"))
+        session = await Session.start(environment, MODEL)
+        await fill(session, 21)
+        await session.close()
+        environment.store.close()
+    log = stored_events(tmp_path, session.id)
+    assert "Question 1:" in text([event.fact.message for event in log if event.type == "message"])
+    (written,) = (event.fact for event in log if isinstance(event.fact, MemoryWritten))
+    assert "function_1" in await asyncio.to_thread(Path(written.where).read_text)
+    restored = await Session.resume(served_environment(tmp_path, provider, **under("copilot")), session.id)
+    assert len(restored.state.history) == 22, "11 turns, as before it was left"
+
+
 async def _over_budget(talking: Conversation, session: Session) -> None:
     await talk(session, 10, words=120)
 
 
 @says("cowagent", BUDGET, "Over the token budget with 5 turns or more, the first half goes, into memory and a summary")
-@says("cowagent", BUDGET, "No request is over the budget")
 def test_the_budget_with_many_turns(tmp_path_factory: pytest.TempPathFactory) -> None:
     with conversing(tmp_path_factory.mktemp("budget"), "cowagent", agent_max_context_tokens=2_000) as talking:
         talking.have(_over_budget)
@@ -296,4 +335,17 @@ shown_elsewhere(
     BUDGET,
     "seeds/test_boundaries.py::test_cowagent_g3f_turns_and_budget_go_in_one_pass",
     "The budget is looked at after the turns were trimmed, in the same pass",
+)
+shown_elsewhere(
+    "cowagent",
+    CONFIG,
+    "ui/test_commands.py::test_history_context_and_config",
+    "Numbers are set in `config.json`",
+    differs="in `config.toml`, which has comments",
+)
+shown_elsewhere(
+    "cowagent",
+    BUDGET,
+    "seeds/test_cowagent.py::test_the_budget_with_few_turns",
+    "Fewer than 5 turns whose own texts are over the budget are sent as they are",
 )

@@ -114,3 +114,18 @@ for where, test, *sentences in (
      "A result is written as `## Tool: name`, `**Input:**` and `**Output:**`"),
 ):  # fmt: skip
     shown_elsewhere("inkeep", where, test, *sentences)
+shown_elsewhere(
+    "inkeep",
+    "Intelligent Compression",
+    "seeds/test_boundaries.py::test_inkeep_g3b_compresses_at_half_of_the_window",
+    "Older messages than the last 10,000 are not sent, also below half of the window",
+    differs="they are sent as long as they fit: nothing leaves the context without a compaction that says so and can "
+    "be undone. A summary considers the last 10,000",
+)
+shown_elsewhere(
+    "inkeep",
+    LIMITS,
+    "seeds/test_boundaries.py::test_inkeep_g3b_compresses_at_half_of_the_window",
+    "Without a summariser model, 50 messages and 8,000 tokens are the limit at any length",
+    differs="they apply from half of the window on: below it everything fits, and nothing has to be forgotten",
+)

@@ -35,8 +35,6 @@ MOST_GROWTH = 0.15
 """Of the room for a summary: at most this is reserved for messages that arrive until then."""
 FIXED_PART_SHARE = 0.85
 """Of the window: if what cannot be compacted takes this much, compaction does not help."""
-LEAST_SLIDE = 0.3
-"""Of the message window: it does not slide by less."""
 
 
 class Plan(NamedTuple):
@@ -45,6 +43,8 @@ class Plan(NamedTuple):
     cut: Cut
     waits: bool
     """Whether the request waits for it; otherwise it runs in the background."""
+    drops_first: bool = False
+    """The cut leaves at once; its summary joins the first prompt that is left, once it is written."""
     texts_only: bool = False
     """No summary: each turn keeps its first and last text."""
     focus: str = ""
@@ -243,9 +243,7 @@ def _window(situation: Situation) -> Plan | None:
     """Over the maximum of messages, what is in the middle."""
     history, most = situation.history, situation.policy.max_history_messages
     cut = next_cut(situation) if most and len(history) > most else None
-    # A long first run leaves little between it and the tail: do not compact for every message or two.
-    new = sum(not history.kinds[index] & REPLACEMENT for index in cut.replaced) if cut else 0
-    return Plan(cut, waits=True) if cut and new >= most * LEAST_SLIDE else None
+    return Plan(cut, waits=True) if cut else None
 
 
 def _by_tokens(situation: Situation) -> Plan | None:
@@ -269,7 +267,7 @@ def _turns(situation: Situation) -> Plan | None:
     held = sum(situation.tokens(history[index]) for index in by_turns.replaced) if by_turns else 0
     budget_tokens = min(policy.agent_max_context_tokens, situation.window_tokens)
     if not policy.agent_max_context_tokens or situation.reading.current_tokens - held <= budget_tokens:
-        return Plan(by_turns, waits=False) if by_turns else None
+        return Plan(by_turns, waits=False, drops_first=True) if by_turns else None
     gone = turns // 2 if by_turns else 0
     # Texts alone lose the identity of messages, and with it the pins.
     if turns - gone < policy.few_turns and not situation.pinned:

@@ -197,13 +197,28 @@ def _into_first_prompt(
     contiguous = cut.replaced == tuple(range(cut.replaced[0], after))
     if not contiguous or after in pinned or after >= len(history) or not kind_of(history[after]) & PROMPT:
         return _one(history, cut, text, metadata)
-    prompt = history[after]
+    return Replacement((*cut.replaced, after), [_with_text_before(history[after], text, metadata)])
+
+
+def joined_to_first_prompt(
+    history: Sequence[ModelMessage], digest: Digest, pinned: Collection[int], extras: Mapping[str, str] | None = None
+) -> Replacement:
+    """The summary of messages that left before, put into the first prompt that may change; nothing without one."""
+    at = next((n for n, message in enumerate(history) if kind_of(message) & PROMPT and n not in pinned), None)
+    if at is None:
+        return Replacement((), [])
+    under_way = user_messages.as_sections(user_messages.UserMessages(), extras)
+    text = _joined(f"{EARLIER}\n{digest.summary}", under_way)
+    return Replacement((at,), [_with_text_before(history[at], text, digest.as_metadata())])
+
+
+def _with_text_before(prompt: ModelMessage, text: str, metadata: Mapping[str, Any]) -> ModelRequest:
+    """The prompt with a text before the user's own words."""
     assert isinstance(prompt, ModelRequest)
-    note = UserPromptPart(text, timestamp=prompt.timestamp or _time(history, cut.replaced))
     first = next(index for index, part in enumerate(prompt.parts) if isinstance(part, UserPromptPart))
+    note = UserPromptPart(text, timestamp=prompt.timestamp or LONG_AGO)
     parts = [*prompt.parts[:first], note, *prompt.parts[first:]]
-    joined = replace(prompt, parts=parts, metadata={**(prompt.metadata or {}), **metadata})
-    return Replacement((*cut.replaced, after), [joined])
+    return replace(prompt, parts=parts, metadata={**(prompt.metadata or {}), **metadata})
 
 
 def _replacing(

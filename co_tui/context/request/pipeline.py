@@ -151,7 +151,7 @@ class Governor:
         if is_held and self.policy.truncates:
             request = omit(request, held, self._clipped, measured.pinned)
             reading = self.meter.read(request, scaffold, self.window)
-        if shortens and self.policy.truncates and reading.most_tokens > limit:
+        if shortens and self.policy.truncates and self._tokens_to_fit(reading) > limit:
             request, held = self._shorter(request, reading, measured, held, limit)
             reading = self.meter.read(request, scaffold, self.window)
         truncation = None
@@ -181,8 +181,9 @@ class Governor:
         self, request: list[ModelMessage], reading: Reading, measured: Measured, held: Omitted, limit: float
     ) -> tuple[list[ModelMessage], Omitted]:
         # The messages must shrink by this much; the margin of error shrinks with them.
-        excess = reading.most_tokens - limit * (1 - self.policy.truncation_headroom)
-        room = sum(map(self.meter.tokens, request)) - excess * reading.current_tokens / reading.most_tokens
+        counted = self._tokens_to_fit(reading)
+        excess = counted - limit * (1 - self.policy.truncation_headroom)
+        room = sum(map(self.meter.tokens, request)) - excess * reading.current_tokens / counted
         fixed = {id(measured.request[index]) for index in measured.pinned}
         pinned = [index for index, message in enumerate(request) if id(message) in fixed]
         done = truncate(request, int(room), self.meter.tokens, self._clipped, pinned)
@@ -190,6 +191,10 @@ class Governor:
         now = omitted_from(measured.request, done.messages, chars, self._clipped)
         # If nothing more was clipped, keep the earlier clipping position.
         return done.messages, now if done.held.clipped_chars else now._replace(clipped_upto=held.clipped_upto)
+
+    def _tokens_to_fit(self, reading: Reading) -> int:
+        """The size by which a request is truncated."""
+        return reading.current_tokens if self.policy.truncates_by_count else reading.most_tokens
 
     def measured_indexes(self, request: Sequence[ModelMessage], measured: Measured) -> list[int | None]:
         """The index of each message of a request in the measured request; None for added messages."""

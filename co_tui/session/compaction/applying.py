@@ -1,5 +1,6 @@
 """Apply a compaction: rewrite the history with one event, after writing its checkpoint."""
 
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
@@ -7,17 +8,18 @@ from pydantic_ai.messages import ModelMessage, ModelResponse
 
 from co_tui.agent.models.prices import price_of_input
 from co_tui.context.compact.decide import WELL_BELOW, Plan
-from co_tui.context.compact.replacement import Digest, Replacement
+from co_tui.context.compact.offline_summary import summarise_offline
+from co_tui.context.compact.replacement import Digest, Replacement, joined_to_first_prompt, rules_note
 from co_tui.context.indexed_history import Cut
 from co_tui.context.measure.count import Reading
-from co_tui.context.policy import CompactionRule, SummaryFallback
+from co_tui.context.policy import CompactionRule, SummaryFallback, SummaryForm
 from co_tui.context.request.pipeline import Governor, Measured, in_history
 from co_tui.events import CompactionComplete, Ref
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.cache_loss import cache_lost_tokens
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.job import Compaction, Job, since
-from co_tui.session.compaction.prepare import work_in_progress
+from co_tui.session.compaction.prepare import log_start, work_in_progress
 from co_tui.session.compaction.summaries import Summary
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.token_parts import with_token_parts
@@ -60,11 +62,16 @@ class Applier:
         job, history = compaction.job, compaction.history
         summary, governor = job.summary, history.governor
         assert summary is not None
-        measured = await history.measure()
-        indexes = indexes_of(history.entries, measured, job.refs)
-        done = replacement_for(job, summary, indexes, governor, measured, await work_in_progress(compaction))
+        measured, extras = await history.measure(), await work_in_progress(compaction)
+        if job.joins:
+            done = joined_to_first_prompt(measured.live, summary.digest, measured.pinned, extras)
+            if not done.replaced or not summary.text:
+                raise NotWorthIt(summary.note or "no prompt is left that the summary could join")
+        else:
+            indexes = indexes_of(history.entries, measured, job.refs)
+            done = replacement_for(job, summary, indexes, governor, measured, extras)
         pre = measured.reading.current_tokens
-        after = await reading_after(history, measured, done)
+        after = await reading_after(history, measured, done, may_grow=job.joins)
         post = after.current_tokens
         # Before applying, so that nothing leaves the context unremembered.
         trimmed = history.policy.rule is CompactionRule.TURNS
@@ -88,6 +95,32 @@ class Applier:
             saved_cost=_saved(measured.live, pre - post),
         )
 
+    async def drop(self, compaction: Compaction) -> None:
+        """Remove the messages at once; only the user's standing rules stay. Their summary is another compaction."""
+        job, history = compaction.job, compaction.history
+        governor = history.governor
+        await log_start(job, history)
+        measured = await history.measure()
+        indexes = indexes_of(history.entries, measured, job.refs)
+        leaving = [measured.live[index] for index in indexes]
+        rules = governor.user_messages_for(leaving, SummaryForm.PROMPT).rules
+        done = Replacement(indexes, [rules_note(rules, leaving[-1].timestamp)] if rules else [])
+        pre, after = measured.reading.current_tokens, await reading_after(history, measured, done, may_grow=True)
+        exchange = _exchange(history.entries, measured, done)
+        kept = [message for index, message in enumerate(measured.live) if index not in indexes]
+        fact = with_token_parts(exchange, kept, done.messages, after).but(
+            originals=0 if history.agent else messages_removed_by(exchange, history.state),
+            note="their summary follows",
+            trigger=job.trigger,
+            pre_tokens=pre,
+            post_tokens=after.current_tokens,
+            tokens_removed=pre - after.current_tokens,
+            cache_lost_tokens=cache_lost_tokens(history, measured, done),
+            saved_cost=_saved(measured.live, pre - after.current_tokens),
+        )
+        await self.end(compaction, fact)
+        await history.report_now()
+
     async def end(self, compaction: Compaction, fact: CompactionComplete) -> CompactionComplete:
         """Log the end with its cost; a success gets its checkpoint first, so that the log can name it."""
         job, history = compaction.job, compaction.history
@@ -100,7 +133,13 @@ class Applier:
             request_id=job.bill.request_id,
         )
         fact = await self._files.with_checkpoint(fact, job.summary.title if job.summary else "")
-        if not fact.success:
+        if not fact.success and job.joins:
+            # What left the context is in the daily memory either way.
+            text = job.summary.text if job.summary else ""
+            budget = int(history.governor.summary_tokens / history.governor.meter.ratio)
+            text = text or (await asyncio.to_thread(summarise_offline, job.messages, budget)).text
+            await self._files.remember(text, job.trigger, trimmed=True)
+        elif not fact.success:
             history.governor.suppress_at(len(history.entries))  # not again before the history grows
         if job.started:
             await history.recorder.record(fact)
@@ -132,7 +171,7 @@ def replacement_for(
     if digest is not None and digest.journal and digest.journal.story and not _ends_well(job, governor, measured, done):
         # Messages that arrived since took the room of the journal.
         done = governor.replace(measured, plan, Digest(digest.journal.story), extras=extras)
-    if not done.replaced or governor.freed(measured, done) <= 0:
+    if not done.replaced or (governor.policy.refuses_longer and governor.freed(measured, done) <= 0):
         raise NotWorthIt(NOT_SMALLER)
     if job.trigger.must_free and not governor.frees_enough(measured, done):
         raise NotWorthIt("it would free less than a tenth of the conversation")
@@ -142,7 +181,9 @@ def replacement_for(
 def _without_summary(plan: Plan, summary: Summary, governor: Governor, measured: Measured) -> Plan:
     """The policy's fallback if there is no summary. Raises `NotWorthIt`."""
     why = ": ".join(filter(None, ("no summary could be written", summary.note.rstrip("."))))
-    if governor.policy.fallback is SummaryFallback.MARKER and not plan.cut.trigger.is_automatic:
+    fallback = governor.policy.fallback
+    is_asked_for = fallback is SummaryFallback.MARKER and not plan.cut.trigger.is_automatic
+    if is_asked_for or fallback is SummaryFallback.FAIL:
         raise NotWorthIt(why)
     short = governor.fallback_plan(measured, plan)
     if short is None:
@@ -160,12 +201,15 @@ def _ends_well(job: Job, governor: Governor, measured: Measured, done: Replaceme
     return is_below and governor.frees_enough(measured, done)
 
 
-async def reading_after(history: GovernedHistory, measured: Measured, done: Replacement) -> Reading:
+async def reading_after(
+    history: GovernedHistory, measured: Measured, done: Replacement, *, may_grow: bool = False
+) -> Reading:
     """The context afterwards, including tools offered for what was removed. Raises `NotWorthIt`."""
     pins = [measured.live[index] for index in measured.pinned]
     leaving = {history.entries[index].ref for index in in_history(measured, done.replaced)}
     after = await history.reading_as(done.applied(measured.live), pins, leaving=leaving)
-    if after.current_tokens >= measured.reading.current_tokens:
+    must_shrink = history.policy.refuses_longer and not may_grow
+    if must_shrink and after.current_tokens >= measured.reading.current_tokens:
         raise NotWorthIt(NOT_SMALLER)
     return after
 

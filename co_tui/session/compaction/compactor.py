@@ -20,7 +20,7 @@ from co_tui.session.compaction.background_compaction import Background, Move, St
 from co_tui.session.compaction.compaction_notices import Notices
 from co_tui.session.compaction.decisions import Decision, cut_up_to, decide, is_within_turn, requested_cut, why_nothing
 from co_tui.session.compaction.forecast import Forecast, forecast, may_free
-from co_tui.session.compaction.job import Compactable, Compaction, planned, since
+from co_tui.session.compaction.job import Compactable, Compaction, Job, planned, since
 from co_tui.session.compaction.prepare import Declined, Stopped, prepare
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.run_to_completion import run_to_completion
@@ -112,6 +112,8 @@ class Compactor:
             await self._notices.give(decision.notice, history, measured)
         plan, urgency = decision.plan, decision.urgency
         match self._background.next_move(history.version, urgency):
+            case Move.START | Move.PROCEED if plan is not None and plan.drops_first and not _is_asked_about(on):
+                await self._drop(on, measured, plan)
             case Move.PROCEED:
                 return False
             case Move.START:
@@ -148,8 +150,8 @@ class Compactor:
         plan = self._decide(on.history, measured, turn_ended=True).plan
         if plan is None or plan.texts_only:
             return
-        if plan.cut.trigger is Trigger.WINDOW:
-            return  # the message window slides before a request, not after a turn
+        if plan.cut.trigger is Trigger.WINDOW or (plan.drops_first and not _is_asked_about(on)):
+            return  # these leave before a request, not after a turn
         self._start(planned(on, measured, plan, blocks=False))
 
     async def catch_up(self, history: GovernedHistory) -> bool:
@@ -231,6 +233,26 @@ class Compactor:
         # A task cancelled before its first step never runs its own handlers.
         task.add_done_callback(lambda done: self._background.fail(ticket) if done.cancelled() else None)
         self._task = task
+
+    async def _drop(self, on: Compactable, measured: Measured, plan: Plan) -> None:
+        """Remove what the plan cuts, and have its summary written in the background."""
+        history = on.history
+        await self.discard("more messages left the context")
+        dropping = planned(on, measured, plan, blocks=False)
+        async with self.rewriting:
+            await run_to_completion(self._applier.drop(dropping))
+        job = Job(
+            plan=plan,
+            refs=dropping.job.refs,
+            messages=dropping.job.messages,
+            reading=(await history.measure()).reading,
+            history_messages=len(history.entries),
+            kept_tokens=dropping.job.kept_tokens,
+            trigger=dropping.job.trigger,
+            blocks=False,
+            joins=True,
+        )
+        self._start(Compaction(job, on))
 
     async def _run_in_background(self, compaction: Compaction, ticket: int) -> None:
         """Prepare a compaction in the background; if no turn runs, apply it as soon as it is ready."""
@@ -339,7 +361,8 @@ async def _requested(
         raise CompactionRefused(f"Nothing to compact: {why_nothing(measured)}.")
     room = history.governor.deep_tokens if deep else math.inf
     compaction = planned(on, measured, Plan(cut, waits=True, focus=focus, room_tokens=room))
-    if trigger is Trigger.MANUAL and not await may_free(compaction, measured):
+    must_free = trigger is Trigger.MANUAL and history.policy.refuses_longer
+    if must_free and not await may_free(compaction, measured):
         raise CompactionRefused(f"Nothing to compact: {NOT_SMALLER}.")
     return compaction
 
@@ -349,7 +372,13 @@ def _is_written_at_once(on: Compactable) -> bool:
     another fallback nothing but a model writes."""
     policy = on.history.policy
     is_written = bool(policy.compacted_share) and policy.fallback is SummaryFallback.OFFLINE
-    return is_written and not (policy.asks_first or policy.reviews_summaries or on.hooks.entries)
+    return is_written and not _is_asked_about(on)
+
+
+def _is_asked_about(on: Compactable) -> bool:
+    """Whether the user or a hook may object to an automatic compaction, so that nothing leaves before it is written."""
+    policy = on.history.policy
+    return policy.asks_first or policy.reviews_summaries or bool(on.hooks.entries)
 
 
 async def _ready(compaction: Compaction) -> Compaction:

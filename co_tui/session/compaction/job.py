@@ -68,6 +68,8 @@ class Job:
     span: telemetry.CompactionSpan = field(default_factory=telemetry.CompactionSpan)
     started: bool = False
     """Whether its start is in the log."""
+    joins: bool = False
+    """Whether the messages left before, and the summary joins the first prompt that is left."""
     summary: Summary | None = None
     bill: WrittenSummary = field(default_factory=WrittenSummary)
     """The model requests made for it."""

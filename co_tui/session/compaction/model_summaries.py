@@ -1,6 +1,7 @@
 """Summaries by a model: written, checked, and replaced by the fallback if they are unusable (C14)."""
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
@@ -180,9 +181,8 @@ class _Attempts:
 
     async def _checked(self, text: str, title: str, parts: list[str]) -> Summary:
         request, source = self.request, "\n".join((*parts, self.earlier))
-        wrong = await asyncio.to_thread(
-            objection, text, request.held_tokens, source, request.ratio, request.most_tokens
-        )
+        held, most = (request.held_tokens, request.most_tokens) if request.refuses_longer else (math.inf, math.inf)
+        wrong = await asyncio.to_thread(objection, text, held, source, request.ratio, most)
         if wrong:
             return await self._fall_back(f"{model_name(self.model.name)}'s summary rejected: {wrong}")
         summary = await asyncio.to_thread(with_story, request, text)

@@ -37,9 +37,9 @@ async def prepare(compaction: Compaction, questions: Questions) -> None:
     carried = user_messages.as_sections(user_messages.UserMessages(), await work_in_progress(compaction))
     if job.trigger.must_free:
         job.plan = _with_less_room(job.plan, carried, history.governor)
-    if not job.plan.texts_only and history.policy.asks_first:
+    if not (job.plan.texts_only or job.joins) and history.policy.asks_first:
         await _ask(job, questions)
-    await _log_start(job, history)
+    await log_start(job, history)
     if hooks.entries:
         await _run_hooks(job, hooks, history)
     if job.plan.texts_only or not job.messages:
@@ -85,7 +85,7 @@ async def _ask(job: Job, questions: Questions) -> None:
         raise Declined("declined by you")
 
 
-async def _log_start(job: Job, history: GovernedHistory) -> None:
+async def log_start(job: Job, history: GovernedHistory) -> None:
     breakdown = {name: getattr(job.reading, name) for name in BREAKDOWN}
     origin = {"session_id": history.session_id, "model": history.model}
     job.span = telemetry.start(job.trigger, {**origin, **breakdown})

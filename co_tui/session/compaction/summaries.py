@@ -79,6 +79,8 @@ class SummaryRequest:
     """A longer summary would not be used."""
     by_code: bool = False
     """Whether no model is asked, since a request is about to be sent."""
+    refuses_longer: bool = True
+    """Whether a summary must be shorter than what it replaces."""
 
     @property
     def held_tokens(self) -> float:
@@ -136,6 +138,7 @@ def request_for(
         journal=task,
         is_asked_for=not trigger.is_automatic,
         most_tokens=most_tokens - taken,
+        refuses_longer=governor.policy.refuses_longer,
     )
 
 

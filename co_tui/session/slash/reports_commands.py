@@ -24,6 +24,11 @@ NOTHING_SENT = "Nothing sent yet. Send a prompt first."
 @command("history")
 async def history(host: CommandHost, _: str) -> None:
     state = await _whole_state(host)
+    settings = host.session.settings if host.session is not None else host.launch.settings
+    if settings.history_turns == "requests":
+        requests = sum(entry.message.get("kind") == "request" for entry in state.history)
+        host.answer(f"{counted(requests, 'turn')}, {counted(len(state.history), 'message')}.")
+        return
     said, removed = sum(not entry.agent for entry in state.transcript), len(out_of_context(state).removals)
     host.answer(f"{counted(state.turn, 'turn')}. The model sees {said - removed:,} of {counted(said, 'message')}.")
 

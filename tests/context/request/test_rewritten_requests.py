@@ -209,7 +209,7 @@ def test_what_is_under_way_is_reported_once_and_as_it_is_now(monkeypatch: pytest
 
 def test_what_was_left_out_stays_out_until_the_history_is_rewritten() -> None:
     """Under a policy that cannot compact within a turn, every request is truncated; most begin as the one before."""
-    governed = Governed(LOADED["copilot"].but(truncation_headroom=0.3), WINDOW)
+    governed = Governed(LOADED["copilot"].but(truncation_headroom=0.3, truncation="on"), WINDOW)
     requests = requests_of(governed, work(50))
     same = sum(after[: len(before)] == before for before, after in pairwise(requests))
     assert same > 0.7 * len(requests) and len(requests[-1]) < len(requests)

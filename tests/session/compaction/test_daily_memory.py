@@ -46,7 +46,8 @@ async def test_trimmed_turns_are_remembered_with_the_summary_that_joins_the_conv
     async with talking(home, provider, **TURNS, agent_max_context_turns=4) as session:
         await fill(session, 6)
         await session.settle(5)
-        (done, *_) = successes(session)
+        (dropped, done, *_) = successes(session)
+        assert not dropped.summary and dropped.messages_removed
         entry = remembered(home)[-1]
         assert (done.trigger, entry.session_id) == ("turns", session.id)
         assert entry.text.replace("####", "##") == done.summary and done.summary in "\n".join(texts(session.state))
