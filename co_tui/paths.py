@@ -199,22 +199,20 @@ def replaced_atomically(file: Path) -> Iterator[IO[bytes]]:
     """A stream for the new content of `file`, which replaces it in one step, owner-only; after a failure nothing is
     left of it. A link is replaced, not followed: it may be a stranger's."""
     ensure_dir(file.parent)
-    # mkstemp creates its file owner-only.
     import tempfile  # slow to import
 
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name[:NAME_CHARS]}.")
+    # It creates its file owner-only.
+    stream = tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name[:NAME_CHARS]}.", delete=False)
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(name, file)
-    except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        error.filename = str(file)  # a full disk names no file by itself
-        raise
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
+        os.replace(stream.name, file)
+    except BaseException as error:
+        Path(stream.name).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = str(file)  # a full disk names no file by itself
         raise
 
 

@@ -4,15 +4,14 @@ A project's file may set more than how the context is managed: which model answe
 needs the user's trust, and again whenever the file requests something else.
 """
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from co_tui.paths import path_text, read_small_text, write_atomically
+from co_tui.kept_file import kept_table
+from co_tui.paths import path_text
 from co_tui.record import Record
 
-LIMIT_BYTES = 1_000_000
 AGENTS = "agents"
 """Key under which a request lists the agents of a folder."""
 COMMANDS = "commands"
@@ -92,7 +91,7 @@ class Trust:
     """The user's answers, in a small file. When it cannot be read, nothing is trusted."""
 
     def __init__(self, file: Path) -> None:
-        self._file = file
+        self._file = kept_table(file)
 
     def has(self, request: TrustRequest) -> bool:
         """Whether the user granted exactly this request."""
@@ -109,15 +108,14 @@ class Trust:
 
     def remember(self, request: TrustRequest, *, trusted: bool) -> None:
         """Store the user's answer. Raises OSError."""
-        self._write({**self._read(), request.folder: {"digest": request.digest, "trusted": trusted}})
+        answer = {"digest": request.digest, "trusted": trusted}
+        self._file.change(lambda known: {**known, request.folder: answer})
 
     def revoke(self, folder: Path) -> bool:
         """Forget a folder; False when it was not trusted. Raises OSError."""
-        known = self._read()
-        answer = known.pop(path_text(folder.resolve()), None)
-        if answer is not None:
-            self._write(known)
-        return bool(answer and answer["trusted"])
+        name = path_text(folder.resolve())
+        known, _ = self._file.change(lambda known: {other: known[other] for other in known if other != name})
+        return name in (answers := _answers(known)) and answers[name]["trusted"]
 
     def folders(self) -> list[str]:
         return sorted(folder for folder, answer in self._read().items() if answer["trusted"])
@@ -127,14 +125,11 @@ class Trust:
         return answer["trusted"] if answer is not None and answer["digest"] == request.digest else None
 
     def _read(self) -> dict[str, dict[str, Any]]:
-        try:
-            known = json.loads(read_small_text(self._file, LIMIT_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return {name: answer for name, answer in known.items() if _is_answer(answer)} if isinstance(known, dict) else {}
+        return _answers(self._file.read_or_empty())
 
-    def _write(self, known: Mapping[str, object]) -> None:
-        write_atomically(self._file, json.dumps(known, indent=1, sort_keys=True))
+
+def _answers(known: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    return {name: answer for name, answer in known.items() if _is_answer(answer)}
 
 
 def _is_answer(answer: object) -> bool:

@@ -1,14 +1,14 @@
 """Write settings to the user's own file."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 from co_tui.inert import one_line
-from co_tui.paths import Paths, link_target, write_atomically
+from co_tui.kept_file import KeptFile, lock_of
+from co_tui.paths import Paths, link_target
 from co_tui.settings.all_settings import Settings, about, check
 from co_tui.settings.consistency import contradictions, unused
-from co_tui.settings.files import parsed, read_text
+from co_tui.settings.files import LIMIT_BYTES, parsed
 from co_tui.settings.hook_entries import hooks_as_table
 from co_tui.settings.key_choices import NO_KEY
 from co_tui.settings.layers import SOURCE_SEPARATOR, Loaded
@@ -72,7 +72,7 @@ def write(key: str, value: str, paths: Paths, current: Settings | None = None) -
         raise SettingsError(f"{wrong[0]} Nothing was saved.")
     if key == "policy":
         read_policy(str(kept), paths)
-    _put(key, _spelled(key, kept), kept, paths.config_file)
+    _put(key, paths, lambda _: (_spelled(key, kept), kept))
     return kept
 
 
@@ -89,12 +89,14 @@ def _spelled(key: str, kept: object) -> object:
 
 def _write_key(action: str, key: str, paths: Paths) -> object:
     """Set one action's key; the others keep theirs."""
-    _, before = _file(paths.config_file)
-    table = before.get("keys", {})
-    others = {name: each for name, each in table.items() if name != action} if isinstance(table, Mapping) else {}
-    kept = check("keys", others if key == DEFAULT else {**others, action: key})
+
+    def changed(keys: object) -> tuple[object, object]:
+        others = {name: each for name, each in keys.items() if name != action} if isinstance(keys, Mapping) else {}
+        kept = check("keys", others if key == DEFAULT else {**others, action: key})
+        return _spelled("keys", kept), kept
+
+    kept = _put("keys", paths, changed)
     assert isinstance(kept, Mapping)
-    _put("keys", _spelled("keys", kept), kept, paths.config_file)
     return kept.get(action, DEFAULT) or NO_KEY
 
 
@@ -104,13 +106,12 @@ def _write_rules(name: str, value: str, paths: Paths) -> object:
     if effect is None:
         raise SettingsError(f"permissions has no {quoted(name)}. {HOW_TO_ADD}")
     if value == DEFAULT:
-        table = {each: texts for each, texts in _own_permissions(paths).items() if each != effect}
-        _put("permissions", table, read_permissions(table), paths.config_file)
-    elif rules := [RuleInForce(effect, _rule(effect, text)) for text in split_rules(value)]:
-        add_permissions(rules, paths)
+        rules = _put_rules(paths, lambda table: {each: table[each] for each in table if each != effect})
+    elif added := [RuleInForce(effect, _rule(effect, text)) for text in split_rules(value)]:
+        rules = _put_rules(paths, lambda table: _with_rules(table, added))
     else:
         raise SettingsError(_not_a_rule(value))
-    return tuple(each for each in read_permissions(_own_permissions(paths)) if each.effect == effect)
+    return tuple(each for each in rules if each.effect == effect)
 
 
 def add_permission(effect: Effect, text: str, paths: Paths) -> RuleInForce:
@@ -140,43 +141,69 @@ def _not_a_rule(text: str) -> str:
 
 def add_permissions(rules: Sequence[RuleInForce], paths: Paths) -> list[RuleInForce]:
     """Add several rules; returns the new ones."""
-    table = _own_permissions(paths)
-    known = read_permissions(table)
-    added = [each for each in rules if each not in known]
-    for each in added:
-        table.setdefault(each.effect, []).append(str(each.rule))
-    if added:
-        _put("permissions", table, read_permissions(table), paths.config_file)
-    return added
+    known: Sequence[RuleInForce] = ()
+
+    def added(table: _Rules) -> _Rules:
+        nonlocal known
+        known = read_permissions(table)
+        return _with_rules(table, rules)
+
+    _put_rules(paths, added)
+    return [each for each in rules if each not in known]
 
 
 def remove_permission(rule: RuleInForce, paths: Paths) -> None:
     """Remove a permission rule from the user's file. Raises `SettingsError`."""
     removed = (rule._replace(source=""),)
-    table = {
-        effect: [each for each in texts if read_permissions({effect: [each]}) != removed]
-        for effect, texts in _own_permissions(paths).items()
-    }
-    _put("permissions", table, read_permissions(table), paths.config_file)
+    _put_rules(
+        paths,
+        lambda table: {
+            effect: [each for each in texts if read_permissions({effect: [each]}) != removed]
+            for effect, texts in table.items()
+        },
+    )
 
 
-def _own_permissions(paths: Paths) -> dict[str, list[object]]:
-    """The user's rules as the file spells them."""
-    _, settings = _file(paths.config_file)
-    table = table_in(settings.get("permissions", {}))
-    check("permissions", table)
-    assert isinstance(table, Mapping)
-    return {effect: list(texts) for effect, texts in table.items()}
+_Rules: TypeAlias = dict[str, list[object]]
+"""The user's rules as the file spells them."""
+
+
+def _with_rules(table: _Rules, rules: Sequence[RuleInForce]) -> _Rules:
+    changed = {effect: [*texts] for effect, texts in table.items()}
+    for each in rules:
+        if each not in read_permissions(changed):
+            changed.setdefault(each.effect, []).append(str(each.rule))
+    return changed
+
+
+def _put_rules(paths: Paths, change: Callable[[_Rules], _Rules]) -> Sequence[RuleInForce]:
+    """Change the user's rules; returns those that the file has then."""
+
+    def changed(given: object) -> tuple[object, object]:
+        table = table_in(given)
+        check("permissions", table)
+        assert isinstance(table, Mapping)
+        after = change({effect: list(texts) for effect, texts in table.items()})
+        return after, read_permissions(after)
+
+    rules = _put("permissions", paths, changed)
+    assert isinstance(rules, tuple)
+    return rules
 
 
 def add_server(name: str, started: str, paths: Paths) -> McpServer:
     """Add an MCP server to the user's file. Raises `SettingsError`."""
-    servers = _own_servers(paths)
-    if name in servers:
-        raise SettingsError(f"There is an MCP server {quoted(name)} already. Choose another name.")
-    table = {**servers, name: server_table(started)}
-    kept = check("mcp_servers", table)
-    _put("mcp_servers", table, kept, paths.config_file)
+
+    def added(given: object) -> tuple[object, object]:
+        servers = table_in(given)
+        check("mcp_servers", servers)
+        assert isinstance(servers, Mapping)
+        if name in servers:
+            raise SettingsError(f"There is an MCP server {quoted(name)} already. Choose another name.")
+        table = {**servers, name: server_table(started)}
+        return table, check("mcp_servers", table)
+
+    kept = _put("mcp_servers", paths, added)
     assert isinstance(kept, Mapping)
     server = kept[name]
     assert isinstance(server, McpServer)
@@ -210,68 +237,81 @@ def _is_variable(word: str) -> bool:
     return bool(separator) and name.isidentifier()
 
 
-def _own_servers(paths: Paths) -> dict[str, object]:
-    """The user's MCP servers as the file spells them."""
-    _, settings = _file(paths.config_file)
-    table = table_in(settings.get("mcp_servers", {}))
-    check("mcp_servers", table)
-    assert isinstance(table, Mapping)
-    return dict(table)
+_Table: TypeAlias = dict[str, Any]
+_Edit: TypeAlias = tuple[Callable[[str], str], Callable[[_Table], bool]]
+"""Changes a file's text, and says whether the table in it is then as it should be."""
 
 
 def remove(key: str, paths: Paths) -> None:
     """Remove a key from the user's file, so that weaker layers apply. Raises `SettingsError`."""
-    file = paths.config_file
-    text, before = _file(file)
-    if key in before:
+
+    def removed(text: str) -> str:
         from co_tui.settings.toml_text import without_key
 
+        return without_key(text, key)
+
+    def without(table: Mapping[str, object]) -> Mapping[str, object]:
+        return {name: each for name, each in table.items() if name != key}
+
+    _change(key, paths, lambda before: (removed, lambda after: after == without(before)) if key in before else None)
+
+
+def _put(key: str, paths: Paths, change: Callable[[object], tuple[object, object]]) -> object:
+    """Set a key and return its value. `change` gets what the file sets it to, an empty table if nothing, and returns
+    what is written, and the value that is read back from it. Raises `SettingsError`."""
+    kept = None
+
+    def edit(before: _Table) -> _Edit | None:
+        nonlocal kept
+        written, kept = change(before.get(key, {}))
+        if _says(before, key, kept):
+            return None
+
+        def with_it(text: str) -> str:
+            from co_tui.settings.toml_text import with_key  # slow to import, and most runs write nothing
+
+            return with_key(text, key, written)
+
+        return with_it, lambda after: _says(after, key, kept) and before | {key: None} == after | {key: None}
+
+    _change(key, paths, edit)
+    return kept
+
+
+def _change(key: str, paths: Paths, edit_for: Callable[[_Table], _Edit | None]) -> None:
+    """Change one key in the text of the user's file, as decided for its table; for None it stays as it is. Raises
+    `SettingsError`."""
+    file = paths.config_file
+
+    def read(text: str) -> tuple[str, _Table]:
         try:
-            changed = without_key(text, key)
-            after = parsed(changed, file)
-        except (ValueError, SettingsError):
-            after = before
-        if after != {name: each for name, each in before.items() if name != key}:
+            return text, parsed(text, file)
+        except SettingsError as error:
+            raise SettingsError(f"{error} Fix it first; nothing was saved.") from None
+
+    def changed(before: tuple[str, _Table]) -> tuple[str, _Table]:
+        text, table = before
+        if (edit := edit_for(table)) is None:
+            return before
+        change, is_right = edit
+        try:
+            text = change(text)
+            table = parsed(text, file)
+        except ValueError:
+            table = {}
+        except SettingsError as error:
+            why = str(error).removeprefix(f"Cannot read {file}: ")
+            raise SettingsError(f"{key} was not saved, because {file} could not be read again: {why}") from None
+        if not is_right(table):
             raise SettingsError(f"Cannot change {key} in {file} automatically. Edit the file.")
-        _save(file, changed)
+        return text, table
 
-
-def _file(file: Path) -> tuple[str, dict[str, Any]]:
-    """The user's file as text and as a table. Raises `SettingsError`."""
     try:
-        text = read_text(file) if file.exists() else ""
-        return text, parsed(text, file)
-    except SettingsError as error:
-        raise SettingsError(f"{error} Fix it first; nothing was saved.") from None
-
-
-def _put(key: str, written: object, kept: object, file: Path) -> None:
-    """Write a value so that it reads back as `kept`. Raises `SettingsError`."""
-    text, before = _file(file)
-    if not _says(before, key, kept):
-        text = _changed(text, before, key, written, kept, file)
-    _save(file, text)
-
-
-def _save(file: Path, text: str) -> None:
-    try:
-        write_atomically(link_target(file), text)
+        KeptFile(
+            link_target(file), parse=read, written=lambda kept: kept[0], limit_bytes=LIMIT_BYTES, lock=lock_of(file)
+        ).change(changed)
     except OSError as error:
-        raise SettingsError(f"Cannot write {file}: {error.strerror or error}.") from None
-
-
-def _changed(text: str, before: dict[str, Any], key: str, written: object, kept: object, file: Path) -> str:
-    """The file's text with only the key changed. Raises `SettingsError`."""
-    from co_tui.settings.toml_text import with_key  # slow to import, and most runs write nothing
-
-    try:
-        changed = with_key(text, key, written)
-        after = parsed(changed, file)
-        if _says(after, key, kept) and before | {key: None} == after | {key: None}:
-            return changed
-    except (ValueError, SettingsError):
-        pass
-    raise SettingsError(f"Cannot change {key} in {file} automatically. Edit the file.")
+        raise SettingsError(f"Cannot write {file}: {error.strerror or error}; nothing was saved.") from None
 
 
 def _says(table: Mapping[str, object], key: str, kept: object) -> bool:

@@ -3,9 +3,8 @@
 from co_tui.events.wording import counted, money, tokens
 from co_tui.inert import one_line
 from co_tui.paths import home_text
-from co_tui.session.event_wording import FREE, cost_text
 
-__all__ = ["FREE", "cost_text", "counted", "money", "tokens"]
+__all__ = ["counted", "money", "tokens"]
 
 KEY_STYLE = "bold $footer-key-foreground"
 """Of a key in a line of hints."""

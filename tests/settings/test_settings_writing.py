@@ -12,7 +12,7 @@ from co_tui.settings import SettingsError, load
 from co_tui.settings.files import parsed
 from co_tui.settings.permission_rules import Effect, RuleInForce, parse_rule
 from co_tui.settings.toml_text import with_key
-from co_tui.settings.writing import add_permission, remove, remove_permission, write
+from co_tui.settings.writing import add_permission, add_permissions, remove, remove_permission, write
 from tests.support.long_run import drawn
 
 
@@ -295,3 +295,18 @@ def test_every_other_line_of_any_file_stays(text: str, change: tuple[str, object
     else:
         place = next(index for index, line in enumerate(after) if line.startswith(f"{key} = "))
         assert before in (after[:place] + after[place + 1 :], after[:place] + after[place + 2 :])
+
+
+def test_what_the_reader_would_refuse_is_refused_before_it_is_saved(paths: Paths) -> None:
+    write("theme", "light", paths)
+    with pytest.raises(SettingsError, match=r"permissions was not saved, because .* line 2 has more than 100 dots"):
+        add_permission("allow", f"Bash({'a.' * 101}:*)", paths)
+    assert paths.config_file.read_text() == 'theme = "light"\n'
+    rules = [RuleInForce("allow", parse_rule(f"Bash({number}{'x' * 400})")) for number in range(200)]
+    with pytest.raises(SettingsError, match="it could not be read again: it is over 64,000 bytes; nothing was saved"):
+        add_permissions(rules, paths)
+    assert paths.config_file.read_text() == 'theme = "light"\n'
+    (paths.config_file).write_text(too_long := "# mine\n" * 10_000)
+    with pytest.raises(SettingsError, match="it is over 64,000 bytes; nothing was saved"):
+        write("theme", "dark", paths)
+    assert paths.config_file.read_text() == too_long

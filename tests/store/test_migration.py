@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import CompactionComplete, SessionFork, SessionTrashed
+from co_tui.kept_file import lock
 from co_tui.paths import locate
-from co_tui.store.file_lock import lock
 from co_tui.store.sqlite import idle_work, text_rebuild
 from co_tui.store.sqlite import store as sqlite_store
 from co_tui.store.sqlite.connect import connect_for_writing

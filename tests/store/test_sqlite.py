@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import Message, SessionStart
-from co_tui.store.file_lock import lock
+from co_tui.kept_file import lock
 from co_tui.store.sqlite.connect import connect_for_reading, connect_for_writing
 from co_tui.store.sqlite.lock import SYNC, SessionLockFile, claimed_sessions
 from co_tui.store.sqlite.reader import Reader

@@ -18,6 +18,7 @@ LOADED = (
     "tests.store.test_daily_memory",
     "tests.store.test_migration",
     "tests.store.test_processes",
+    "tests.test_kept_file",
 )
 """Whose functions are run there; those of other modules load what they need."""
 

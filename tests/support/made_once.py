@@ -25,8 +25,8 @@ from hypothesis.internal.intervalsets import IntervalSet
 from pydantic_ai import _function_schema
 from textual.css.stylesheet import Stylesheet
 
+from co_tui.kept_file import file_lock
 from co_tui.session.workplace.host import link, sent_program
-from co_tui.store.file_lock import file_lock
 from co_tui.store.sqlite import migrations
 from tests.support.messages_once import look_up_once
 from tests.support.styles_once import style_once

@@ -12,8 +12,8 @@ from typing import Any
 
 import psycopg
 
+from co_tui.kept_file import file_lock
 from co_tui.paths import locate
-from co_tui.store.file_lock import file_lock
 from co_tui.store.sqlite.store import SqliteStore
 from co_tui.store.sync.server.migrations import migrate
 from co_tui.store.sync.server.server import Server

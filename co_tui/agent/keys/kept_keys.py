@@ -1,20 +1,19 @@
 """The keys kept by `co-tui login`: in the system's keyring, else in a file that only its owner can read."""
 
 import contextlib
-import json
 import stat
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from co_tui.agent.keys import system_keyring
 from co_tui.agent.keys.key_servers import KeyOwner, key_owner, key_owners
 from co_tui.agent.keys.system_keyring import KeyringFailed
 from co_tui.agent.models.catalogue import PROVIDERS
 from co_tui.agent.redact import remember_secret
-from co_tui.paths import Paths, path_text, read_small_text, write_atomically
+from co_tui.kept_file import KeptFile, parse_table, table_text
+from co_tui.paths import Paths, path_text
 
 KEYRING, FILE = "keyring", "file"
-MOST_BYTES: Final = 256_000
 
 
 class KeyUnavailable(Exception):
@@ -35,12 +34,14 @@ class KeptKeys:
 
     def __init__(self, paths: Paths) -> None:
         self.file = paths.keys_file
+        self._kept = KeptFile(self.file, parse=_accounts, written=lambda keys: table_text({"version": 1, "keys": keys}))
 
     def all(self) -> list[KeptKey]:
         """Every kept key. Quick."""
         return [
             KeptKey(account.partition("@")[0], account.partition("@")[2], KEYRING if entry == KEYRING else FILE)
-            for account, entry in self._index().items()
+            for account, entry in self._kept.read_or_empty().items()
+            if "@" in account
         ]
 
     def find(self, owner: KeyOwner) -> KeptKey | None:
@@ -57,7 +58,7 @@ class KeptKeys:
 
     def read(self, owner: KeyOwner) -> str:
         """An owner's key; empty when none is kept. Slow: call it in a thread. Raises `KeyUnavailable`."""
-        entry = self._index().get(_account(owner), "")
+        entry = self._kept.read_or_empty().get(_account(owner), "")
         if entry != KEYRING:
             key = str(entry.get("key", "")) if isinstance(entry, dict) else ""
         else:
@@ -77,12 +78,13 @@ class KeptKeys:
         keyring = system_keyring.find_keyring()
         try:
             if keyring is not None:
+                self._kept.read()  # raises before the keyring has a key that no index names
                 keyring.write(account, key)
-                self._write({**self._index(), account: KEYRING})
+                self._kept.change(lambda index: {**index, account: KEYRING})
                 return KEYRING
         except KeyringFailed:
             pass  # locked, or full: the file takes it
-        self._write({**self._index(), account: entry})
+        self._kept.change(lambda index: {**index, account: entry})
         return FILE
 
     def remove(self, kept: KeptKey) -> None:
@@ -97,7 +99,7 @@ class KeptKeys:
                     keyring.delete(account)
             except KeyringFailed as why:
                 raise KeyUnavailable(f"The keyring did not remove the key of {kept.provider}: {why}.") from None
-        self._write({name: entry for name, entry in self._index().items() if name != account})
+        self._kept.change(lambda index: {name: entry for name, entry in index.items() if name != account})
 
     def place_of(self, place: str) -> str:
         """Where a key is, in words."""
@@ -123,17 +125,14 @@ class KeptKeys:
             raise KeyUnavailable(f"The keyring no longer has the key of {owner.provider}: {login}.")
         return key
 
-    def _index(self) -> dict[str, Any]:
-        """By account: `KEYRING`, or a table with the key. An unreadable file counts as empty."""
-        try:
-            kept = json.loads(read_small_text(self.file, MOST_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        keys = kept.get("keys") if isinstance(kept, dict) else None
-        return {name: entry for name, entry in keys.items() if "@" in name} if isinstance(keys, dict) else {}
 
-    def _write(self, index: Mapping[str, Any]) -> None:
-        write_atomically(self.file, json.dumps({"version": 1, "keys": index}))
+def _accounts(text: str) -> dict[str, Any]:
+    """By account: `KEYRING`, or a table with the key. Raises ValueError."""
+    table = parse_table(text)
+    keys = table.get("keys", {}) if table else {}
+    if not isinstance(keys, dict):
+        raise ValueError("it has no table `keys`")
+    return keys
 
 
 def key_sources(kept: KeptKeys, environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -1,23 +1,21 @@
 """What the user allowed permanently for a project: in a file of the user's, never in the project."""
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from co_tui.agent.permissions.older_answers import converted, read_rule
-from co_tui.paths import path_text, read_small_text, write_atomically
+from co_tui.kept_file import kept_table
+from co_tui.paths import path_text
 from co_tui.session.approvals.marks import Marks, is_narrow
 from co_tui.session.checkout import repository_of
 from co_tui.session.synced_files import APPROVALS_FILE, SyncedFiles
 from co_tui.session.workplace.host.address import is_stand_in
 from co_tui.settings.permission_rules import Rule
-from co_tui.store.file_lock import file_lock
 from co_tui.store.sync.files.kinds import MARKS
 from co_tui.store.sync.files.synced_file import LOCAL_FILES, OnChange, not_synced
 
-LIMIT_BYTES: Final = 1_000_000
 MOST_RULES: Final = 200
 """For one project; the oldest are dropped."""
 REPORTED: Final = "reported"
@@ -43,17 +41,17 @@ class KeptApprovals:
         self._is_synced = is_synced
         self._keeps_more = keeps_more
         self._on_change = on_change
-        self._file = file
+        self._file = kept_table(file)
         self._project = path_text(project.resolve())
 
     def rules(self) -> list[Rule]:
         """The project's rules that were allowed on this machine; none if the file cannot be read."""
-        table = self._read()
+        table = self._file.read_or_empty()
         return self._marked(self._project, table)
 
     def unmarked(self) -> list[Rule]:
         """The project's rules that another machine allowed: they do not count here until they are allowed again."""
-        table = self._read()
+        table = self._file.read_or_empty()
         counted = self._marked(self._project, table)
         return [rule for rule in _rules(table.get(self._project)) if rule not in counted]
 
@@ -62,19 +60,20 @@ class KeptApprovals:
         rules = self.unmarked()
         if not rules or not self._keeps_more:
             return rules
-        with contextlib.suppress(OSError), file_lock(self._file.with_suffix(".lock")):
-            table = self._read()
-            found = table.get(REPORTED)
-            everywhere: dict[str, Any] = found if isinstance(found, dict) else {}
-            before, now = everywhere.get(self._project, []), [str(rule) for rule in rules]
-            if now != before:
-                write_atomically(self._file, _text({**table, REPORTED: {**everywhere, self._project: now}}))
+        now = [str(rule) for rule in rules]
+
+        def reported(table: dict[str, Any]) -> dict[str, Any]:
+            return {**table, REPORTED: {**_reported(table), self._project: now}}
+
+        with contextlib.suppress(OSError):
+            table, _ = self._file.change(reported)
+            before = _reported(table).get(self._project, [])
             return [rule for rule in rules if str(rule) not in before]
         return rules
 
     def everywhere(self) -> dict[str, list[Rule]]:
         """The rules of every project that has some."""
-        table = self._read()
+        table = self._file.read_or_empty()
         return {project: rules for project in sorted(table) if (rules := self._marked(project, table))}
 
     def _marked(self, project: str, table: Mapping[str, Any]) -> list[Rule]:
@@ -101,7 +100,7 @@ class KeptApprovals:
 
     def drop_too_broad(self) -> list[str]:
         """Drop rules of an older version that are too broad, and return them, to be reported once."""
-        entries = self._read().get(self._project)
+        entries = self._file.read_or_empty().get(self._project)
         dropped = [_older(each) for each in entries if _is_too_broad(each)] if isinstance(entries, list) else []
         if dropped and self._keeps_more:
             with contextlib.suppress(OSError):
@@ -110,8 +109,8 @@ class KeptApprovals:
 
     def _change(self, change: Callable[[list[Rule]], list[Rule]], adds: Rule | None = None) -> None:
         """Change the rules of the project, counted or not; `adds` is allowed here by that."""
-        with file_lock(self._file.with_suffix(".lock")):
-            table = self._read()
+
+        def changed(table: dict[str, Any]) -> dict[str, Any]:
             counted = {project: self._marked(project, table) for project in table if project != MARKS}
             if adds is not None:
                 counted[self._project] = [*counted.get(self._project, ()), adds]
@@ -122,15 +121,10 @@ class KeptApprovals:
                 for rule in _rules(known[project])
                 if rule in rules
             )
-            write_atomically(self._file, _text(known))
-        self._on_change()
+            return known
 
-    def _read(self) -> dict[str, Any]:
-        try:
-            known = json.loads(read_small_text(self._file, LIMIT_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return known if isinstance(known, dict) else {}
+        self._file.change(changed)
+        self._on_change()
 
 
 def kept_for(files: SyncedFiles, cwd: Path, *, keeps_more: bool = True) -> KeptApprovals:
@@ -147,8 +141,9 @@ def kept_for(files: SyncedFiles, cwd: Path, *, keeps_more: bool = True) -> KeptA
     )
 
 
-def _text(table: Mapping[str, Any]) -> str:
-    return json.dumps(table, indent=1, sort_keys=True)
+def _reported(table: Mapping[str, Any]) -> dict[str, Any]:
+    found = table.get(REPORTED)
+    return found if isinstance(found, dict) else {}
 
 
 def _rules(kept: object) -> list[Rule]:

@@ -1,21 +1,19 @@
 """What refusals and answers revealed about each model's window, stored by model and endpoint."""
 
 import contextlib
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from co_tui.inert import one_line
-from co_tui.paths import read_small_text, write_atomically
+from co_tui.kept_file import kept_table
 from co_tui.store.sync.files.synced_file import OnChange, not_synced
 
 if TYPE_CHECKING:
     from co_tui.agent.wire.request_failures import RequestTarget
 
 LIMITS_FILE = "learnt-limits.json"
-FILE_BYTES = 1_000_000
 MOST_MODELS = 200
 REPLY_CHARS = 200
 SMALLEST_TOKENS = 256
@@ -67,7 +65,7 @@ class Limits:
     """Reads the file each time, since other processes write it, too. What cannot be written is kept in memory."""
 
     def __init__(self, file: Path, *, writes: bool = True, on_change: OnChange = not_synced) -> None:
-        self._file = file
+        self._file = kept_table(file)
         self._on_change = on_change
         self._writes = writes
         self._unwritten: dict[str, Learned] = {}
@@ -86,7 +84,7 @@ class Limits:
 
     def all(self) -> dict[str, Learned]:
         """By model and endpoint."""
-        found = {name: _learned(entry) for name, entry in self._read().items()}
+        found = {name: _learned(entry) for name, entry in self._file.read_or_empty().items()}
         return {name: each for name, each in (found | self._unwritten).items() if each != UNKNOWN}
 
     def learn(self, asked: "RequestTarget", tokens: int, reply: str = "") -> bool:
@@ -95,7 +93,8 @@ class Limits:
         if not max(SMALLEST_TOKENS, known.answered_tokens) <= tokens <= LARGEST_TOKENS:
             return False
         if not known.limit_tokens or tokens < known.limit_tokens:
-            self._put(name, known._replace(limit_tokens=tokens, reply=one_line(reply, REPLY_CHARS)))
+            said = one_line(reply, REPLY_CHARS)
+            self._put(name, lambda known: known._replace(limit_tokens=tokens, reply=said))
         return True
 
     def refused(self, asked: "RequestTarget", tokens: int) -> int | None:
@@ -111,24 +110,30 @@ class Limits:
     def answered(self, asked: "RequestTarget", tokens: int, counted: bool = True) -> None:
         """A request of this length was answered: drop refused sizes up to it, and named limits below it if its provider
         `counted` it."""
-        name, known = _name(asked), self.known(asked)
-        now, tokens = known, min(tokens, LARGEST_TOKENS)
-        if counted and tokens > known.limit_tokens:
-            now = now._replace(limit_tokens=0, reply="")
-        if tokens >= known.refused_tokens:
-            now = now._replace(refused_tokens=0, refused_at=0.0)
-        if (refused := self._unconfirmed.pop(name, 0)) > tokens:
-            now = now._replace(refused_tokens=refused, refused_at=time.time())
-        before = known.answered_tokens if counted else known.estimated_tokens
-        if now != known or tokens > before * NOTICEABLE:
+        name, tokens = _name(asked), min(tokens, LARGEST_TOKENS)
+        refused = self._unconfirmed.pop(name, 0)
+
+        def changed(known: Learned) -> Learned:
+            now = known
+            if counted and tokens > known.limit_tokens:
+                now = now._replace(limit_tokens=0, reply="")
+            if tokens >= known.refused_tokens:
+                now = now._replace(refused_tokens=0, refused_at=0.0)
+            if refused > tokens:
+                now = now._replace(refused_tokens=refused, refused_at=time.time())
+            before = known.answered_tokens if counted else known.estimated_tokens
+            if now == known and tokens <= before * NOTICEABLE:
+                return known
             longest = max(before, tokens)
-            now = now._replace(answered_tokens=longest) if counted else now._replace(estimated_tokens=longest)
-            self._put(name, now)
+            return now._replace(answered_tokens=longest) if counted else now._replace(estimated_tokens=longest)
+
+        if changed(known := self.known(asked)) != known:
+            self._put(name, changed)
 
     def forget(self) -> None:
         """Forget everything. Raises OSError if the file cannot be removed."""
         self.forget_unwritten()
-        self._file.unlink(missing_ok=True)
+        self._file.change(lambda known: {})
         self._on_change()
 
     def forget_unwritten(self) -> None:
@@ -137,26 +142,21 @@ class Limits:
         self._unconfirmed.clear()
 
     def _of(self, name: str) -> Learned:
-        return self._unwritten.get(name) or _learned(self._read().get(name))
+        return self._unwritten.get(name) or _learned(self._file.read_or_empty().get(name))
 
-    def _put(self, name: str, learned: Learned) -> None:
+    def _put(self, name: str, change: Callable[[Learned], Learned]) -> None:
+        def changed(table: dict[str, Any]) -> dict[str, Any]:
+            learned = change(self._unwritten.get(name) or _learned(table.get(name)))
+            others = [(key, entry) for key, entry in table.items() if key != name]
+            return dict([*others, (name, learned._asdict())][-MOST_MODELS:])
+
         if self._writes:
-            # Another process may write at the same time; what is lost is learned again.
             with contextlib.suppress(OSError):
-                others = {key: entry for key, entry in self._read().items() if key != name}
-                kept = dict([*others.items(), (name, learned._asdict())][-MOST_MODELS:])
-                write_atomically(self._file, json.dumps(kept, indent=1))
+                self._file.change(changed)
                 self._unwritten.pop(name, None)
                 self._on_change()
                 return
-        self._unwritten[name] = learned
-
-    def _read(self) -> dict[str, Any]:
-        try:
-            known = json.loads(read_small_text(self._file, FILE_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return known if isinstance(known, dict) else {}
+        self._unwritten[name] = change(self._of(name))
 
 
 def forget_limits(state: Path, on_change: OnChange = not_synced) -> str:

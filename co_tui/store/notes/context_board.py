@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Final
 
-from co_tui.paths import read_small_text, write_atomically
-from co_tui.store.file_lock import file_lock
+from co_tui.kept_file import kept_text
+from co_tui.paths import read_small_text
 from co_tui.store.notes.board_text import (
     Board,
     BoardChange,
@@ -46,16 +46,10 @@ class ContextBoard:
 
     def read(self) -> Board:
         """Empty when there is none. Raises `BoardFailed`."""
-        return read_board(self._text(errors="replace"))
-
-    def _text(self, errors: str = "strict") -> str:
         try:
-            return read_small_text(self.file, FILE_BYTES, errors=errors)
+            return read_board(read_small_text(self.file, FILE_BYTES, errors="replace"))
         except FileNotFoundError:
-            return ""
-        except UnicodeDecodeError as error:
-            why = "part of it is not UTF-8 and would be lost. Save it as UTF-8, or move it."
-            raise BoardFailed(f"Cannot write context board {self.file}: {why}") from error
+            return Board()
         except OSError as error:
             raise BoardFailed(f"Cannot read context board {self.file}: {error.strerror or error}.") from error
 
@@ -68,18 +62,19 @@ class ContextBoard:
         return self._replace(Board.undone)
 
     def _replace(self, change: Callable[[Board], Board]) -> BoardChange:
+        def changed(text: str) -> str:
+            before = read_board(text)
+            after = change(before)
+            return text if after == before else board_text(after, self.repository, self.branch, text)
+
         try:
-            with file_lock(self.file.with_suffix(".lock")):
-                text = self._text()
-                before = read_board(text)
-                after = change(before)
-                if after == before:
-                    return BoardChange()
-                write_atomically(self.file, board_text(after, self.repository, self.branch, text))
+            before, after = kept_text(self.file, limit_bytes=FILE_BYTES).change(changed)
         except OSError as error:
             raise BoardFailed(f"Cannot write context board {self.file}: {error.strerror or error}.") from error
+        if before == after:
+            return BoardChange()
         self.on_change()
-        return after.latest
+        return read_board(after).latest
 
 
 def _safe(exact: str, name: str) -> str:

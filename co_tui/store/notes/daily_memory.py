@@ -2,13 +2,12 @@
 
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from co_tui.paths import read_small_text, write_atomically
-from co_tui.store.file_lock import file_lock
+from co_tui.kept_file import kept_text
+from co_tui.paths import read_small_text
 from co_tui.store.notes.memory_text import MemoryEntry, Section, section_text, sections
 from co_tui.store.search.session_words import find_phrase
 from co_tui.store.sync.files.synced_file import OnChange, not_synced
@@ -19,7 +18,6 @@ FILE_BYTES: Final = 8_000_000
 """Of a file that is read: people may have written into it, too."""
 MAX_DAYS: Final = 1_000
 """Only the newest days are read."""
-NOT_UTF8: Final = "part of it is not UTF-8 and would be lost. Save it as UTF-8, or move it."
 _DAY: Final = "[0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9].md"
 
 
@@ -108,29 +106,12 @@ class DailyMemory:
 
     def _change(self, day: str, change: Callable[[str], str]) -> Path:
         file = self._folder / f"{day}.md"
-        with self._locked(file):
-            try:
-                before = read_small_text(file, FILE_BYTES)
-            except FileNotFoundError:
-                before = ""
-            except UnicodeDecodeError as error:
-                raise MemoryFailed(f"Cannot write memory {file}: {NOT_UTF8}") from error
-            after = change(before)
-            if not after.strip():
-                file.unlink(missing_ok=True)
-            elif after != before:
-                write_atomically(file, after)
-        self._on_change()
-        return file
-
-    @contextmanager
-    def _locked(self, file: Path) -> Iterator[None]:
-        """Hold the lock; failures raise `MemoryFailed`."""
         try:
-            with file_lock(self._folder / ".lock"):
-                yield
+            kept_text(file, limit_bytes=FILE_BYTES, lock=self._folder / ".lock").change(change)
         except OSError as error:
             raise MemoryFailed(f"Cannot write memory {file}: {error.strerror or error}.") from error
+        self._on_change()
+        return file
 
 
 def count_words(entry: MemoryEntry, words: Sequence[str]) -> int:

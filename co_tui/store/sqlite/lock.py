@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 from typing import IO, Self
 
+from co_tui.kept_file import lock
 from co_tui.paths import OWNER_ONLY_FILE, ensure_dir
-from co_tui.store.file_lock import lock
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import SessionBusy
 

@@ -10,7 +10,7 @@ from sqlite_utils import Database, Migrations
 from sqlite_utils.db import Table
 
 from co_tui.events import BoardChanged, CompactionComplete, SessionRename
-from co_tui.store.file_lock import file_lock
+from co_tui.kept_file import file_lock
 from co_tui.store.search.session_filter import filter_text
 from co_tui.store.sqlite import text_rebuild
 from co_tui.store.sqlite.index_queue import INDEXES
@@ -234,7 +234,7 @@ def _file_lock(path: Path, report: Report | None) -> Iterator[None]:
     """Hold the lock; reports when another process has it, and waits for that."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(file_lock(path, wait=False))
+            stack.enter_context(file_lock(path, wait_s=0))
         except BlockingIOError:
             if report is not None:
                 report("Another co-tui is upgrading your sessions. Waiting for it.")

@@ -8,10 +8,11 @@ from co_tui.context.compact.thresholds import Thresholds, thresholds_of
 from co_tui.context.policy import policy_of
 from co_tui.events import CompactionStart, UsageInfo
 from co_tui.events.symbols import COMPACTED_SYMBOL
+from co_tui.session.event_wording import FREE, cost_text
 from co_tui.session.state.pace import Fill
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
-from co_tui.ui.formatting import FREE, cost_text, counted, money, tokens
+from co_tui.ui.formatting import counted, money, tokens
 
 MAX_TURNS = 100
 """Forecasts beyond this many turns are not shown as a number."""

@@ -4,13 +4,13 @@ import contextlib
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from co_tui.agent.models.catalogue import BASE_URL_VARIABLE, EMBEDDED, EMBEDDED_LABEL, PROVIDERS, Provider, provider_of
 from co_tui.events.model_names import is_file, served
-from co_tui.paths import Paths, ensure_dir, read_small_text, write_atomically
+from co_tui.kept_file import KeptFile, parse_json
+from co_tui.paths import Paths
 from co_tui.record import Record
 from co_tui.settings import SettingsError, check
 from co_tui.settings.rules import has_password
@@ -37,7 +37,6 @@ EMBEDDED_TOKENS: Final = 8192
 MOST_RECENT: Final = 8
 MOST_NAME_CHARS: Final = 500
 """A longer model string is not kept."""
-MOST_RECENT_BYTES: Final = 64_000
 
 
 class ModelEntry(Record):
@@ -202,27 +201,29 @@ def is_model_string(text: str) -> bool:
 
 
 class RecentModels:
-    """The models chosen lately, kept between starts. An unreadable or unwritable file counts as empty."""
+    """The models chosen lately, kept between starts. A file that cannot be read counts as empty; nothing is
+    added to it."""
 
     def __init__(self, paths: Paths) -> None:
-        self._file: Path = paths.state / "recent-models.json"
+        file = paths.state / "recent-models.json"
+        self._file = KeptFile(file, parse=_names, written=json.dumps)
 
     def read(self) -> Sequence[str]:
         """Newest first."""
-        try:
-            kept = json.loads(read_small_text(self._file, MOST_RECENT_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return ()
-        names = kept if isinstance(kept, list) else ()
+        names = self._file.read_or_empty()
         return [name for name in names if isinstance(name, str) and 0 < len(name) <= MOST_NAME_CHARS][:MOST_RECENT]
 
     def note(self, model: str) -> None:
-        if len(model) > MOST_NAME_CHARS:
-            return
-        names = [model, *(name for name in self.read() if name != model)]
-        with contextlib.suppress(OSError):
-            ensure_dir(self._file.parent)
-            write_atomically(self._file, json.dumps(names[:MOST_RECENT]))
+        if len(model) <= MOST_NAME_CHARS:
+            with contextlib.suppress(OSError):
+                self._file.change(lambda names: [model, *(name for name in names if name != model)][:MOST_RECENT])
+
+
+def _names(text: str) -> list[Any]:
+    found = parse_json(text) if text.strip() else []
+    if not isinstance(found, list):
+        raise ValueError("it is not a JSON list")
+    return found
 
 
 def is_older(name: str) -> bool:

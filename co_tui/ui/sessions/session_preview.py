@@ -14,11 +14,12 @@ from textual.widgets import Static
 from co_tui.events.model_names import short_name
 from co_tui.events.tool_calls import tool_label
 from co_tui.inert import inert, one_line
+from co_tui.session.event_wording import cost_text
 from co_tui.store.search.message_search import Hit
 from co_tui.store.store_errors import StoreError
 from co_tui.store.stored_values import PreviewLine, SessionRow
 from co_tui.ui.background import guarded_callback, run_in_background
-from co_tui.ui.formatting import cost_text, counted, folder, tokens
+from co_tui.ui.formatting import counted, folder, tokens
 from co_tui.ui.sessions.session_finder import Previewed, SessionFinder
 
 PREVIEWING: Final = "Reading the session"

@@ -1,21 +1,19 @@
 """Facts about the terminal: dark or light, its size and which sizes can be drawn, job control."""
 
 import contextlib
-import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from textual.events import Resize
 from textual.geometry import Size
 from textual.timer import Timer
 
-from co_tui.paths import Paths, ensure_dir, read_small_text, write_atomically
+from co_tui.kept_file import kept_table
+from co_tui.paths import Paths
 from co_tui.ui.textual_internals import AnyApp, terminal_size
 
 MAX_KNOWN: Final = 20
-LIMIT_BYTES: Final = 16_000
 _IDENTIFYING: Final = ("TERM_PROGRAM", "TERM", "COLORTERM", "SSH_TTY")
 """Variables that identify a terminal; of the last, only whether it is set."""
 
@@ -24,30 +22,23 @@ class KnownTerminals:
     """Remembers which terminals are dark, for the first paint of the next start; file errors are ignored."""
 
     def __init__(self, paths: Paths, environ: Mapping[str, str]) -> None:
-        self._file: Path = paths.state / "terminals.json"
+        self._file = kept_table(paths.state / "terminals.json")
         values = (environ.get(name, "") for name in _IDENTIFYING[:-1])
         self._name = " ".join((*values, "ssh" if environ.get(_IDENTIFYING[-1]) else "here"))[:200]
 
     def is_dark(self) -> bool | None:
         """Whether this terminal was dark the last time; None when unknown."""
-        known = self._read().get(self._name)
+        known = self._file.read_or_empty().get(self._name)
         return known if isinstance(known, bool) else None
 
     def note(self, dark: bool) -> None:
-        known = self._read()
-        if known.get(self._name) is dark:
-            return
-        others = [(name, was_dark) for name, was_dark in known.items() if name != self._name][-(MAX_KNOWN - 1) :]
-        with contextlib.suppress(OSError):
-            ensure_dir(self._file.parent)
-            write_atomically(self._file, json.dumps({**dict(others), self._name: dark}))
+        def noted(known: dict[str, Any]) -> dict[str, Any]:
+            others = [(name, was_dark) for name, was_dark in known.items() if name != self._name]
+            return {**dict(others[-(MAX_KNOWN - 1) :]), self._name: dark}
 
-    def _read(self) -> dict[str, object]:
-        try:
-            kept = json.loads(read_small_text(self._file, LIMIT_BYTES))
-        except (OSError, ValueError, RecursionError):
-            return {}
-        return kept if isinstance(kept, dict) else {}
+        if self.is_dark() is not dark:
+            with contextlib.suppress(OSError):
+                self._file.change(noted)
 
 
 def is_job() -> bool:

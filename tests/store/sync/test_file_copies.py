@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from co_tui.store.sync.files import file_copies
-from co_tui.store.sync.files.file_copies import MOST_BYTES, Unshareable
+from co_tui.store.sync.files.file_copies import Unshareable
+from co_tui.store.sync.files.kinds import MOST_BYTES
 from co_tui.store.sync.files.synced_file import SyncedFile
 
 

@@ -4,44 +4,34 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
 
-from co_tui.paths import read_small_text, write_atomically
-from co_tui.store.file_lock import file_lock
 from co_tui.store.sync.files.kinds import KINDS, is_in_folder
 from co_tui.store.sync.files.known_files import FileStatus
 from co_tui.store.sync.files.synced_file import SyncedFile
 
-MOST_BYTES: Final = 10 * 1024 * 1024
-"""A larger file stays on its machine."""
 Redact = Callable[[str], str]
 """Hides secrets in a text, or in the values of one that is JSON."""
 
 
 class Unshareable(Exception):
-    """A file that stays on this machine: too large, or no text."""
+    """A file that stays on this machine: one that is too large, or that its readers here cannot read."""
 
 
 def read(file: SyncedFile, redact: Redact) -> str:
     """The part of a file that is shared, without secrets; empty if there is none. Raises `Unshareable`."""
-    return redact(KINDS[file.kind].take(_text(file.path), file.key))
+    return redact(KINDS[file.kind].take(_text(file), file.key))
 
 
 def write(file: SyncedFile, shared: str) -> None:
-    """Replace the shared part of a file. Raises OSError."""
-    text = KINDS[file.kind].put(_text(file.path), file.key, shared)
-    if text.strip():
-        write_atomically(file.path, text)
-    else:
-        file.path.unlink(missing_ok=True)
+    """Replace the shared part of a file, while it is `locked`. Raises `Unshareable` and OSError."""
+    kind = KINDS[file.kind]
+    kind.kept(file.path).write(kind.put(_text(file), file.key, shared))
 
 
-@contextlib.contextmanager
-def locked(file: SyncedFile) -> Iterator[None]:
+def locked(file: SyncedFile) -> contextlib.AbstractContextManager[None]:
     """Keep others from changing a file here. Never held while waiting for the network. Raises OSError."""
-    lock = KINDS[file.kind].lock
-    with file_lock(lock(file.path)) if lock is not None else contextlib.nullcontext():
-        yield
+    kind = KINDS[file.kind]
+    return kind.kept(file.path).locked() if kind.lock is not None else contextlib.nullcontext()
 
 
 def status(path: Path) -> FileStatus:
@@ -62,13 +52,8 @@ def names_in(folder: SyncedFile) -> Iterator[str]:
                 yield folder.name + rest
 
 
-def _text(path: Path) -> str:
+def _text(file: SyncedFile) -> str:
     try:
-        text = read_small_text(path, MOST_BYTES)
-    except FileNotFoundError:
-        return ""
-    except (OSError, UnicodeDecodeError) as error:
+        return KINDS[file.kind].kept(file.path).read()
+    except OSError as error:
         raise Unshareable(str(error)) from error
-    if "\x00" in text:
-        raise Unshareable(f"{path.name} is no text")
-    return text

@@ -5,13 +5,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from co_tui.kept_file import LIMIT_BYTES, KeptFile, lock_of, parse_table, table_text, unless_blank
+from co_tui.store.notes.daily_memory import FILE_BYTES
 from co_tui.store.sync.files import merging
-from co_tui.store.sync.files.merging import list_text, read_table, table_text
+from co_tui.store.sync.files.merging import list_text, read_table
 
 _ON_THIS_MACHINE: Final = re.compile(r" at \w+://(?:[^/@]*@)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0)", re.IGNORECASE)
 """A model's name and address: another machine's server there is another one."""
 MARKS: Final = "marks"
 """Of a file of approvals, in place of a project: the marks of this machine on its rules. They stay here."""
+MOST_BYTES: Final = 10 * 1024 * 1024
+"""A larger file stays on its machine."""
 _WITH_PATH: Final = re.compile(r"\w+\(\s*[/~\\]")
 
 
@@ -50,12 +54,9 @@ def _with_limits(text: str, key: str, shared: str) -> str:
     return table_text({**read_table(shared), **here})
 
 
-def _lock_of_folder(file: Path) -> Path:
+def lock_of_folder(file: Path) -> Path:
+    """The lock of all files in a folder."""
     return file.parent / ".lock"
-
-
-def _lock_of_file(file: Path) -> Path:
-    return file.with_suffix(".lock")
 
 
 class Kind(NamedTuple):
@@ -67,20 +68,37 @@ class Kind(NamedTuple):
     """The shared part of a file's text, by key."""
     put: Callable[[str, str, str], str] = _replaced
     """The file's text with another shared part, by key."""
-    lock: Callable[[Path], Path] | None = None
-    """Held by those who change such a file here."""
+    lock: Callable[[Path], Path] | None = lock_of
+    """Held by those who change such a file here; None if it has one writer."""
+    limit_bytes: int = LIMIT_BYTES
+    """Of the whole file: its readers refuse a larger one."""
+    is_table: bool = False
+    """Whether its readers refuse everything but a JSON object."""
     names: str = r"[^/]+"
     """Of files in a folder, below its name; none starts with a dot."""
 
+    def kept(self, path: Path) -> KeptFile[str]:
+        """The file as its readers here keep it."""
+
+        def checked(text: str) -> str:
+            if "\x00" in text:
+                raise ValueError(f"{path.name} is no text")
+            if self.is_table:
+                parse_table(text)
+            return text
+
+        lock = self.lock(path) if self.lock is not None else None
+        return KeptFile(path, parse=checked, written=unless_blank, limit_bytes=self.limit_bytes, lock=lock)
+
 
 KINDS: Final = {
-    "session": Kind(merging.other, names=r"[^/]+(?:/[^/]+){0,2}"),
-    "draft": Kind(merging.both),
-    "memory": Kind(merging.merge_memory, lock=_lock_of_folder, names=r"\d{4}-\d\d-\d\d\.md"),
-    "board": Kind(merging.merge_board, lock=_lock_of_file),
-    "approvals": Kind(merging.merge_rules, _rules_of, _with_rules, _lock_of_file),
-    "limits": Kind(merging.merge_limits, _limits_elsewhere, _with_limits),
-    "ratios": Kind(merging.merge_numbers),
+    "session": Kind(merging.other, lock=None, limit_bytes=MOST_BYTES, names=r"[^/]+(?:/[^/]+){0,2}"),
+    "draft": Kind(merging.both, lock=lock_of_folder, limit_bytes=MOST_BYTES),
+    "memory": Kind(merging.merge_memory, lock=lock_of_folder, limit_bytes=FILE_BYTES, names=r"\d{4}-\d\d-\d\d\.md"),
+    "board": Kind(merging.merge_board),
+    "approvals": Kind(merging.merge_rules, _rules_of, _with_rules, is_table=True),
+    "limits": Kind(merging.merge_limits, _limits_elsewhere, _with_limits, is_table=True),
+    "ratios": Kind(merging.merge_numbers, is_table=True),
 }
 
 

@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
+from co_tui.kept_file import table_text
 from co_tui.store.notes.board_text import Board, BoardChange, BoardEntry, board_text, own_lines, read_board
 from co_tui.store.notes.memory_text import Section, sections
 
@@ -144,11 +145,6 @@ def _merged_table(base: str, mine: str, theirs: str, resolve: Callable[[Any, Any
         if chosen is not None:
             merged[name] = chosen
     return table_text(merged)
-
-
-def table_text(table: dict[str, Any]) -> str:
-    """A table as it is stored; empty without entries."""
-    return json.dumps(table, indent=1) if table else ""
 
 
 def read_table(text: str) -> dict[str, Any]:
