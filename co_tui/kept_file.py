@@ -180,7 +180,7 @@ def file_lock(path: Path, *, wait_s: float | None = None) -> Iterator[None]:
         yield
 
 
-def lock(handle: IO[str], *, wait: bool, shared: bool = False) -> None:
+def lock(handle: IO[str] | int, *, wait: bool, shared: bool = False) -> None:
     """Lock the open file; without `wait`, raises OSError when another process has it."""
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)

@@ -255,17 +255,32 @@ class SessionLock(Protocol):
 
 
 class PromptDrafts(Protocol):
-    """Unsent prompts. The key is a session's id, or before there is one, `new_session_draft` of the folder."""
+    """Unsent prompts, as one window has them. The key is a session's id, or before there is one, `new_session_draft` of
+    the folder."""
 
     @property
     def is_empty(self) -> bool:
         """Whether there is none at all, so that no key has to be made to read one."""
         ...
 
-    def read(self, key: str) -> str: ...
+    def open(self, key: str) -> str:
+        """The draft of the key that the window shows from now on, with what windows that have ended left."""
+        ...
+
+    def read(self, key: str) -> str:
+        """The same without taking over anything; of a key that the window does not show, the first window's."""
+        ...
 
     def write(self, key: str, text: str) -> None:
-        """Save the text, or remove it when blank; failures are ignored."""
+        """Save this window's draft, or remove it when blank. What other windows wrote stays. Raises OSError."""
+        ...
+
+    def leave(self) -> None:
+        """Show no key any longer: the next window that shows it takes over the draft."""
+        ...
+
+    def forget(self, key: str) -> None:
+        """Remove all drafts of a session, but for those of windows that show it now."""
         ...
 
 

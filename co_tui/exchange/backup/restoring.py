@@ -165,8 +165,10 @@ class Restoring:
             session_id, slash, rest = name.removeprefix(folder).partition("/")
             if name.startswith(folder) and session_id in self._forks:
                 return f"{folder}{self._forks[session_id]}{slash}{rest}"
-        draft = name.removeprefix(_DRAFTS).removesuffix(".txt")
-        return f"{_DRAFTS}{self._forks[draft]}.txt" if name.startswith(_DRAFTS) and draft in self._forks else name
+        session_id, dot, rest = name.removeprefix(_DRAFTS).partition(".")
+        if name.startswith(_DRAFTS) and session_id in self._forks:
+            return f"{_DRAFTS}{self._forks[session_id]}{dot}{rest}"
+        return name
 
     def _decided(self, entry: Entry, target: Path, content: IO[bytes]) -> tuple[FileOutcome, str]:
         exists = os.path.lexists(target)

@@ -60,7 +60,7 @@ class InMemoryStore:
 
     def delete(self, session_id: str, deletion: "Deletion | None" = None) -> None:
         self.writing().delete(session_id, deletion).result()
-        self.prompt_drafts.write(session_id, "")
+        self.prompt_drafts.forget(session_id)
 
     def claimed(self) -> frozenset[str]:
         return frozenset(self._claimed)
@@ -109,5 +109,13 @@ class InMemoryPromptDrafts:
     def read(self, key: str) -> str:
         return self._texts.get(key, "")
 
+    open = read
+
     def write(self, key: str, text: str) -> None:
         self._texts[key] = text if text.strip() else ""
+
+    def leave(self) -> None:
+        pass
+
+    def forget(self, key: str) -> None:
+        self._texts.pop(key, None)

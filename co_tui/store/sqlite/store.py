@@ -114,7 +114,7 @@ class SqliteStore:
     def delete(self, session_id: str, deletion: "Deletion | None" = None) -> None:
         # The files last: when the database refuses, the session stays, and stays whole.
         self.writing().delete(session_id, deletion).result()
-        self.prompt_drafts.write(session_id, "")
+        self.prompt_drafts.forget(session_id)
         for folder in (self._session_folder(session_id), self._snapshots(session_id)):
             if folder.exists():
                 import shutil
@@ -128,6 +128,7 @@ class SqliteStore:
 
     def close(self) -> None:
         """Finish pending writes; later ones fail."""
+        self.prompt_drafts.leave()
         self.sync.close()
         with self._opening:
             if self._writer is not None:

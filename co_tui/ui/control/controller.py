@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Mapping
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
@@ -12,6 +12,7 @@ from co_tui.events.wording import counted
 from co_tui.inert import one_line
 from co_tui.session.launch import Launch
 from co_tui.session.state.session_state import SessionState
+from co_tui.store.prompt_drafts import draft_of, texts_of
 from co_tui.store.store_errors import UNSAVED, StoreError
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.background import report, run_in_background
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from co_tui.ui.control.stored_sessions import StoredSessions
     from co_tui.ui.work.session_work import SessionWork, WorkRow
 
-BETWEEN_TEXTS: Final = "\x1e"
-"""In a draft, between texts that were not sent."""
 NOT_FOLLOWING = "This view lost its session. Reopen it with /sessions; nothing is lost."
 
 
@@ -106,7 +105,11 @@ class SessionController:
         self.backend.restart_servers(self.bridge.state.model or self.launch.choice.model)
 
     def show_stored(self, session_id: str, *, under_own_policy: bool = False) -> None:
-        """Show the end of a stored session, read without the engine; an empty chat without an id."""
+        """Show the end of a stored session, read without the engine, and its draft; an empty chat without an id."""
+        self._show_end(session_id, under_own_policy=under_own_policy)
+        self._restore_draft(self._drafts.open())
+
+    def _show_end(self, session_id: str, *, under_own_policy: bool = False) -> None:
         state, trouble = self.older.open(self.launch.store, session_id)
         if trouble:
             self.session_id = ""
@@ -115,9 +118,6 @@ class SessionController:
         self.bridge.begin(state)
         stored = self.older.stored
         self.chat.show_session(stored.newest() if stored else BlockBuilder(self.chat.shortcut_for), self.bridge.state)
-        draft = self._drafts.read()
-        if draft and not self.chat.prompt.text:  # keep what was typed before the first paint
-            self._restore_draft(draft)
         self.sender.show_waiting()
         self._report_shown()
         if trouble:
@@ -204,7 +204,7 @@ class SessionController:
         stored = self.older.stored
         # Recovery may have appended a reply that a crash had cut short, and a server may have had newer events.
         if state.seq != self.bridge.state.seq or (stored is not None and stored.is_replaced()):
-            self.chat.feed.show_again(partial(self.show_stored, state.session_id))
+            self.chat.feed.show_again(partial(self._show_end, state.session_id))
         self.bridge.begin(state)
         self.chat.show_replayed(state)
 
@@ -232,26 +232,23 @@ class SessionController:
             self._drafts.save_in_background()  # in the log only once it is said
 
     def _unsent_text(self) -> str:
-        """The draft and the queued prompts, each apart; it ends with a line break if no one was writing."""
+        """The draft and the queued prompts, each apart."""
         prompt = self.chat.prompt
         draft, *aside = prompt.unsent
-        queued = self.sender.unsent_prompts
-        texts = (draft, *queued, *aside) if prompt.is_being_written else (*queued, draft, *aside)
-        text = BETWEEN_TEXTS.join(filter(str.strip, texts))
-        return f"{text}\n" if text and not prompt.is_being_written else text
+        queued, is_being_written = self.sender.unsent_prompts, prompt.is_being_written
+        texts = (draft, *queued, *aside) if is_being_written else (*queued, draft, *aside)
+        return draft_of([*filter(str.strip, texts)], is_being_written=is_being_written)
 
     def _restore_draft(self, draft: str) -> None:
-        """A text that was being written is continued; whole ones that were not sent are joined to no other."""
-        first, *others = draft.rstrip("\n").split(BETWEEN_TEXTS)
-        if draft.endswith("\n"):
-            self.chat.prompt.give_back(first)
-        else:
-            self.chat.prompt.set_text(first)
-        for text in others:
-            self.chat.prompt.give_back(text)
-        if others:
-            which = "it" if len(others) == 1 else "them"
-            sentence = f"{counted(len(others), 'more prompt')} not sent: ↑ recalls {which}."
+        """A text that was being written is continued, unless another was typed before the first paint; whole ones that
+        were not sent are joined to no other."""
+        texts, is_being_written = texts_of(draft)
+        if is_being_written and texts and not self.chat.prompt.text:
+            self.chat.prompt.set_text(texts.pop(0))
+        aside = [text for text in texts if not self.chat.prompt.give_back(text)]
+        if aside:
+            which = "it" if len(aside) == 1 else "them"
+            sentence = f"{counted(len(aside), 'more prompt')} not sent: ↑ recalls {which}."
             self._host.call_after_refresh(partial(self._host.notify, sentence, timeout=6))
 
     async def open_for_prompt(self) -> bool:
@@ -344,7 +341,8 @@ class SessionController:
         await self.leave(takes_waiting=takes_waiting)
         if stopped:
             self._host.notify(f"Stopped with the session you left: {stopped}.", timeout=6)
-        self._drafts.save()
+        if trouble := self._drafts.save():
+            self._host.notify(trouble, severity="error", timeout=6, markup=False)
         self.chat.prompt.forget_unsent()
         self._opening.begin(came_from=self.session_id if self.session_id != session_id else None)
         self.session_id = session_id
@@ -387,7 +385,9 @@ class SessionController:
         self._leaving = True
         self.resume_hint = self.current_resume_hint or self.resume_hint
         await self.leave()
-        self._drafts.save()
+        if trouble := self._drafts.save():
+            self.exit_message = f"{self.exit_message}\n{trouble}".strip()
+        self._drafts.leave()
         await self.backend.close()
         return True
 

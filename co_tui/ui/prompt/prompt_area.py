@@ -124,9 +124,10 @@ class Prompt(PastingArea, SafeTextArea):
         One that `is_being_written` is continued by the next key instead, and the text that was here is put aside.
         """
         if is_being_written:
-            if self.text.strip():
-                self._put_aside.append(self.whole)
+            before = self.whole
             self.replace_draft(text)
+            if before.strip():
+                self._put_aside.append(before)
             return True
         self._remember(text)
         if self.text.strip():

@@ -233,7 +233,7 @@ async def test_a_queued_prompt_survives_quitting_as_a_draft(home: Path, provider
         await until(pilot, lambda: "queued" in screen_text(app))
         session_id = app.controller.session_id
         # Kept while it waits: a kill would lose it otherwise. It is whole, not being written.
-        await until(pilot, lambda: app.launch.store.prompt_drafts.read(session_id) == "second\n")
+        await until(pilot, lambda: app.launch.store.prompt_drafts.read(session_id) == "second\x1e")
     async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
         assert app.chat.prompt.text == "second"
 
