@@ -63,15 +63,6 @@ class KeptFile(Generic[T]):
         except OSError:
             return self._parse("")
 
-    @property
-    def problem(self) -> str:
-        """Why the file cannot be read or changed, in a sentence; empty if it can."""
-        try:
-            self.read()
-        except OSError as error:
-            return f"Cannot read {self.path}: {error.strerror}. Fix it or move it away; until then it is not changed."
-        return ""
-
     def change(self, change: Callable[[T], T]) -> Change[T]:
         """Change what the file holds in one step. After a failure it holds what it held before."""
         with self.locked():
@@ -141,16 +132,16 @@ def kept_table(path: Path) -> KeptFile[dict[str, Any]]:
 
 def parse_table(text: str) -> dict[str, Any]:
     """The JSON object in a text, empty for a blank one. Raises ValueError that says why there is none."""
-    found = parse_json(text) if text.strip() else {}
-    if not isinstance(found, dict):
+    found = parse_json(text)
+    if not isinstance(found, dict | None):
         raise ValueError("it is not a JSON object")
-    return found
+    return found or {}
 
 
 def parse_json(text: str) -> Any:
-    """Raises ValueError that says why it is none."""
+    """None for a blank text. Raises ValueError that says why it is not JSON."""
     try:
-        return json.loads(text)
+        return json.loads(text) if text.strip() else None
     except json.JSONDecodeError as error:
         raise ValueError(f"it is not JSON: {error}") from None
 

@@ -24,6 +24,39 @@ OTHERS = ("_replace", "_asdict", "_exit")
 OTHERS_PRIVATE = re.compile(rf"(?<!\bself)(?<!\bcls)(?<!\bsuper\(\))\.(?!({'|'.join(OTHERS)})\b)_[a-z]")
 
 
+WRITERS = {"write_atomically", "replaced_atomically", "write_text", "write_bytes", "mkstemp", "NamedTemporaryFile"}
+WRITE_OTHER_FILES = {
+    "co_tui.paths": "has the functions",
+    "co_tui.kept_file": "the one place for files that several processes change",
+    "co_tui.headless.backup_command": "a file that the user names",
+    "co_tui.headless.lab_command": "a file that the user names",
+    "co_tui.headless.lab_jobs": "files of one run",
+    "co_tui.headless.sessions.export_all": "a folder that the user names",
+    "co_tui.headless.sessions.export_command": "a file that the user names",
+    "co_tui.session.slash.sessions_commands": "a file that the user names",
+    "co_tui.ui.prompt.external_editor": "a file for one use",
+    "co_tui.exchange.intake.folder_deletions": "a folder that machines share, one file a deletion",
+    "co_tui.exchange.backup.restoring": "what a backup holds, under the locks of the kept files",
+    "co_tui.headless.web.serve_command": "the key of a port, which one server has",
+    "co_tui.headless.acp.editor_folder": "what the agent works on",
+    "co_tui.session.tools.folder.session_folder": "what the agent works on",
+    "co_tui.session.tools.folder.several_files": "what the agent works on",
+    "co_tui.session.workplace.host.program.remote_files": "what the agent works on",
+    "co_tui.session.approvals.marks": "the key of this machine, created once by a link",
+    "co_tui.session.history.request_scaffold": "a session's folder: it has one writer",
+    "co_tui.session.lens.last_viewed": "a session's folder",
+    "co_tui.session.snapshots.git_objects": "a session's snapshots",
+    "co_tui.session.snapshots.journal": "a session's snapshots",
+    "co_tui.session.snapshots.known_files": "a session's snapshots",
+    "co_tui.session.snapshots.restore": "a session's snapshots",
+    "co_tui.session.synced_files": "a session's folder",
+    "co_tui.session.tools.kept_output": "a session's folder",
+    "co_tui.session.tools.page_cache": "a session's folder",
+    "co_tui.store.notes.checkpoints": "a session's folder",
+}
+"""Modules that write files, and which; all others change theirs through `KeptFile`."""
+
+
 class Module(NamedTuple):
     text: str
     tree: ast.Module
@@ -97,6 +130,17 @@ def test_no_module_of_the_screen_starts_work_but_through_the_one_place(modules: 
         if isinstance(node, ast.ImportFrom) and node.module == "textual" and "work" in {a.name for a in node.names}
     ]
     assert imported == [], "no @work"
+
+
+def test_nothing_else_writes_the_files_that_several_processes_change(modules: dict[str, Module]) -> None:
+    found = {
+        name
+        for name, (text, tree) in modules.items()
+        if any(writer in text for writer in WRITERS)
+        for node in ast.walk(tree)
+        if {getattr(node, "id", ""), getattr(node, "attr", "")}.intersection(WRITERS)
+    }
+    assert found == {*WRITE_OTHER_FILES}
 
 
 def test_no_coroutine_is_called_later_unguarded(modules: dict[str, Module]) -> None:

@@ -22,6 +22,7 @@ from co_tui.events.wording import counted, percent
 from co_tui.headless.output import DONE, FAILED, CommandContext, has_terminal, os_error_sentence, put, say, table
 from co_tui.headless.sessions.stored_rows import unpushed_text
 from co_tui.inert import one_line
+from co_tui.kept_file import KeptFile, parse_json
 from co_tui.paths import Paths, path_text
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.session.snapshots.storage import MOST_BYTES, stored_snapshots
@@ -72,6 +73,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path, *, fu
         troubles += asyncio.run(_unusable(choice.model, context, environ))
     troubles += _not_writable(context.paths)
     troubles += _open_keys(keys)
+    troubles += _unreadable(context.paths)
     troubles += filter(None, (asyncio.run(sandbox_problem(settings.command_sandbox)),))
     for trouble in troubles:
         say(trouble)
@@ -156,6 +158,20 @@ def _open_keys(keys: KeptKeys) -> list[str]:
     if not keys.is_open_to_others:
         return []
     return [f"{path_text(keys.file)} may hold keys and is readable by others. Run `chmod 600` on it."]
+
+
+def _unreadable(paths: Paths) -> list[str]:
+    """Small files that count as empty, and that nothing is added to, because they cannot be read."""
+    troubles = []
+    for file in sorted(paths.state.glob("*.json")):
+        try:
+            KeptFile(file, parse=parse_json, written=str).read()
+        except OSError as error:
+            why = error.strerror or type(error).__name__
+            troubles.append(
+                f"Cannot read {path_text(file)}: {why}. Fix it or move it away; it is not changed until then."
+            )
+    return troubles
 
 
 def _database(context: CommandContext, troubles: list[str], *, full: bool) -> str:

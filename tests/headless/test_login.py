@@ -66,6 +66,18 @@ def test_doctor_reports_a_key_file_that_others_can_read(here: Here) -> None:
     assert "is readable by others. Run `chmod 600`" in here("doctor").err
 
 
+def test_a_damaged_file_of_keys_stays_as_it_is_and_is_named(here: Here, provider: Provider) -> None:
+    here.environ["OPENAI_BASE_URL"] = provider.url
+    models_answer(provider, 200)
+    file = here.home / "state" / "keys.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(before := '{"version": 1, "keys": {"mistral@api.mistral.ai": {"key": "zq-made-up')
+    refused = here("login", "openai", stdin=f"{KEY}\n")
+    assert refused.code == 1 and f"Cannot save the key in {file}: it is not JSON" in refused.err
+    assert f"Cannot read {file}: it is not JSON" in here("doctor").err
+    assert file.read_text() == before and KEY not in refused.err
+
+
 def test_at_a_terminal_the_key_is_not_echoed(co_tui: CliCommand, provider: Provider) -> None:
     co_tui.environ["OPENAI_BASE_URL"] = provider.url
     models_answer(provider, 200)

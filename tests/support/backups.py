@@ -102,7 +102,11 @@ def rows(store: Store) -> dict[str, object]:
 
 def files_in(home: Path) -> dict[str, str]:
     """All files but the database's and those of processes."""
-    found = (file for file in sorted(home.rglob("*")) if file.is_file() and "locks" not in file.parts)
+    found = (
+        file
+        for file in sorted(home.rglob("*"))
+        if file.is_file() and "locks" not in file.parts and not file.name.endswith(".lock")
+    )
     return {file.relative_to(home).as_posix(): file.read_text() for file in found if ".db" not in file.name}
 
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
@@ -16,12 +17,13 @@ from co_tui.events.decisions import PUBLIC_MODEL, Border, Source
 from co_tui.events.event import decode
 from co_tui.events.storable import storable
 from co_tui.exchange.backup.archive import PIECE_BYTES, Backup, Entry
-from co_tui.exchange.backup.names import APPROVALS, SETTINGS, path_of, session_of_log, session_of_reply
+from co_tui.exchange.backup.names import APPROVALS, FILES, SETTINGS, path_of, session_of_log, session_of_reply
 from co_tui.exchange.importers.foreign_files import MAX_LINE_BYTES
 from co_tui.exchange.importers.imported import ImportRefused
 from co_tui.exchange.importers.programs.co_tui_log import MAX_MISSING_EVENTS
 from co_tui.exchange.intake.copying import CopiedSession, bring_reply
 from co_tui.exchange.intake.take_in import Outcome, TakenIn, import_unchanged, look_up_exactly
+from co_tui.kept_file import WAIT_S, file_lock, lock_of
 from co_tui.paths import Paths, link_target, path_text, replaced_atomically
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import LIMIT_BYTES, parsed
@@ -29,6 +31,7 @@ from co_tui.settings.policies.policy_files import built_in_names
 from co_tui.settings.rules import SettingsError
 from co_tui.store.port import Store
 from co_tui.store.sync.branches import has_conversation
+from co_tui.store.sync.files.kinds import lock_of_folder
 from co_tui.store.sync.placing import is_known
 
 _MORE_DEPTH: Final = -8
@@ -52,6 +55,9 @@ _HARMLESS_KEYS: Final = frozenset(
 _IN_MEMORY_BYTES: Final = 8_000_000
 _OF_SESSIONS: Final = ("data/sessions/", "state/snapshots/")
 _DRAFTS: Final = "state/drafts/"
+_BOARDS: Final = "data/boards/"
+_IN_LOCKED_FOLDERS: Final = (_DRAFTS, "data/memory/")
+"""Folders with one lock for all their files."""
 
 
 class FileOutcome(Enum):
@@ -150,13 +156,14 @@ class Restoring:
         with tempfile.SpooledTemporaryFile(_IN_MEMORY_BYTES) as content:
             for piece in entry.pieces():
                 content.write(piece)
-            outcome, why = self._decided(entry, target, content)
-            if outcome in (FileOutcome.RESTORED, FileOutcome.REPLACED) and not self._options.dry_run:
-                content.seek(0)
-                try:
-                    _write(target, content, entry)
-                except (NotADirectoryError, IsADirectoryError, FileExistsError, PermissionError) as error:
-                    outcome, why = FileOutcome.REFUSED, error.strerror or str(error)
+            try:
+                with nullcontext() if self._options.dry_run else _locked(entry.name, target):
+                    outcome, why = self._decided(entry, target, content)
+                    if outcome in (FileOutcome.RESTORED, FileOutcome.REPLACED) and not self._options.dry_run:
+                        content.seek(0)
+                        _write(target, content, entry)
+            except (NotADirectoryError, IsADirectoryError, FileExistsError, PermissionError) as error:
+                outcome, why = FileOutcome.REFUSED, error.strerror or str(error)
         return RestoredFile(path_text(target), outcome, why)
 
     def _name_here(self, name: str) -> str:
@@ -208,6 +215,13 @@ def _is_same(file: Path, content: IO[bytes]) -> bool:
                     return True
     except OSError:
         return False
+
+
+def _locked(name: str, target: Path) -> AbstractContextManager[None]:
+    """Keep other processes from changing a file that several change."""
+    if name.startswith(_IN_LOCKED_FOLDERS):
+        return file_lock(lock_of_folder(target), wait_s=WAIT_S)
+    return file_lock(lock_of(target), wait_s=WAIT_S) if name in FILES or name.startswith(_BOARDS) else nullcontext()
 
 
 def _write(target: Path, content: IO[bytes], entry: Entry) -> None:

@@ -152,5 +152,7 @@ async def _remove_key(host: CommandHost, owner: KeyOwner) -> None:
         await asyncio.to_thread(kept.remove, found)
     except KeyUnavailable as why:
         host.fail(str(why))
+    except OSError as error:
+        host.fail(f"Cannot remove the key from {kept.file}: {error.strerror or type(error).__name__}.")
     else:
         host.say(f"The key of {owner.provider} is removed.")

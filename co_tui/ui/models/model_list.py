@@ -220,10 +220,10 @@ class RecentModels:
 
 
 def _names(text: str) -> list[Any]:
-    found = parse_json(text) if text.strip() else []
-    if not isinstance(found, list):
+    found = parse_json(text)
+    if not isinstance(found, list | None):
         raise ValueError("it is not a JSON list")
-    return found
+    return found or []
 
 
 def is_older(name: str) -> bool:
