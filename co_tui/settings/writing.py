@@ -237,81 +237,57 @@ def _is_variable(word: str) -> bool:
     return bool(separator) and name.isidentifier()
 
 
-_Table: TypeAlias = dict[str, Any]
-_Edit: TypeAlias = tuple[Callable[[str], str], Callable[[_Table], bool]]
-"""Changes a file's text, and says whether the table in it is then as it should be."""
-
-
 def remove(key: str, paths: Paths) -> None:
     """Remove a key from the user's file, so that weaker layers apply. Raises `SettingsError`."""
-
-    def removed(text: str) -> str:
-        from co_tui.settings.toml_text import without_key
-
-        return without_key(text, key)
-
-    def without(table: Mapping[str, object]) -> Mapping[str, object]:
-        return {name: each for name, each in table.items() if name != key}
-
-    _change(key, paths, lambda before: (removed, lambda after: after == without(before)) if key in before else None)
+    _put(key, paths, lambda _: None)
 
 
-def _put(key: str, paths: Paths, change: Callable[[object], tuple[object, object]]) -> object:
-    """Set a key and return its value. `change` gets what the file sets it to, an empty table if nothing, and returns
-    what is written, and the value that is read back from it. Raises `SettingsError`."""
-    kept = None
+def _put(key: str, paths: Paths, change: Callable[[object], tuple[object, object] | None]) -> object:
+    """Change one key in the text of the user's file, and return its value. Raises `SettingsError`.
 
-    def edit(before: _Table) -> _Edit | None:
-        nonlocal kept
-        written, kept = change(before.get(key, {}))
-        if _says(before, key, kept):
-            return None
+    `change` gets what the file sets it to, an empty table if nothing. It returns what is written, and the value that is
+    read back from it; None removes the key.
+    """
+    file, kept = paths.config_file, None
 
-        def with_it(text: str) -> str:
-            from co_tui.settings.toml_text import with_key  # slow to import, and most runs write nothing
-
-            return with_key(text, key, written)
-
-        return with_it, lambda after: _says(after, key, kept) and before | {key: None} == after | {key: None}
-
-    _change(key, paths, edit)
-    return kept
-
-
-def _change(key: str, paths: Paths, edit_for: Callable[[_Table], _Edit | None]) -> None:
-    """Change one key in the text of the user's file, as decided for its table; for None it stays as it is. Raises
-    `SettingsError`."""
-    file = paths.config_file
-
-    def read(text: str) -> tuple[str, _Table]:
+    def read(text: str) -> tuple[str, dict[str, Any]]:
         try:
             return text, parsed(text, file)
         except SettingsError as error:
             raise SettingsError(f"{error} Fix it first; nothing was saved.") from None
 
-    def changed(before: tuple[str, _Table]) -> tuple[str, _Table]:
+    def changed(before: tuple[str, dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+        nonlocal kept
         text, table = before
-        if (edit := edit_for(table)) is None:
+        if (decided := change(table.get(key, {}))) is not None:
+            written, kept = decided
+        if _says(table, key, kept) if decided is not None else key not in table:
             return before
-        change, is_right = edit
+        from co_tui.settings.toml_text import with_key, without_key  # slow to import, and most runs write nothing
+
+        after = table
         try:
-            text = change(text)
-            table = parsed(text, file)
+            text = with_key(text, key, written) if decided is not None else without_key(text, key)
+            after = parsed(text, file)
         except ValueError:
-            table = {}
+            pass  # only the user can make that change
         except SettingsError as error:
             why = str(error).removeprefix(f"Cannot read {file}: ")
             raise SettingsError(f"{key} was not saved, because {file} could not be read again: {why}") from None
-        if not is_right(table):
+        is_done = _says(after, key, kept) if decided is not None else key not in after
+        if not is_done or table | {key: None} != after | {key: None}:
             raise SettingsError(f"Cannot change {key} in {file} automatically. Edit the file.")
-        return text, table
+        return text, after
 
+    lock = lock_of(file)  # of the name that every process knows, wherever a link leads
+    kept_file = KeptFile(
+        link_target(file), parse=read, written=lambda found: found[0], limit_bytes=LIMIT_BYTES, lock=lock
+    )
     try:
-        KeptFile(
-            link_target(file), parse=read, written=lambda kept: kept[0], limit_bytes=LIMIT_BYTES, lock=lock_of(file)
-        ).change(changed)
+        kept_file.change(changed)
     except OSError as error:
         raise SettingsError(f"Cannot write {file}: {error.strerror or error}; nothing was saved.") from None
+    return kept
 
 
 def _says(table: Mapping[str, object], key: str, kept: object) -> bool:
