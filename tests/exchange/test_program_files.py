@@ -260,7 +260,7 @@ def test_an_answer_that_was_asked_for_again_takes_the_place_of_the_first(tmp_pat
     assert texts[0] == "go\n\n[file: a.txt]\nx = 1\n\n[file: shot.png]" and "Another answer." not in texts
 
 
-def test_a_tree_that_is_none_ends(tmp_path: Path) -> None:
+def test_nodes_in_cycles_cost_no_message_and_no_history(tmp_path: Path) -> None:
     nodes = {key: {"message": None, "parent": key, "children": [key]} for key in "ab"}
     nodes |= {
         "c": {"message": None, "parent": "d", "children": []},
@@ -268,7 +268,9 @@ def test_a_tree_that_is_none_ends(tmp_path: Path) -> None:
     }
     conversation = {**CHATGPT[0], "mapping": {**CHATGPT[0]["mapping"], **nodes}, "current_node": "c"}
     session = session_of(tmp_path, [conversation])
-    assert session.left_out["messages outside of the tree"] == 4
+    whole = session_of(tmp_path, CHATGPT)
+    assert (session.messages, session.left_out) == (whole.messages, whole.left_out)
+    assert history_texts(replay(session.log)) == history_texts(replay(whole.log))
 
 
 def test_a_tree_of_branches_without_end_costs_no_more_than_some(
@@ -278,7 +280,9 @@ def test_a_tree_of_branches_without_end_costs_no_more_than_some(
     first = CLAUDE_AI[0]["chat_messages"][0]
     again = [{**first, "uuid": f"b{number}", "parent_message_uuid": "m1"} for number in range(20)]
     session = session_of(tmp_path, [{**CLAUDE_AI[0], "chat_messages": [first, *again]}])
-    assert len(session.messages) == 21 and session.left_out["going back"] == 9
+    assert session.left_out["messages of other branches"] == 8 and len(session.messages) == 21 - 8
+    ids = [entry.message["metadata"]["co_tui_foreign_id"] for entry in replay(session.log).history]
+    assert ids == ["m1", "b19"]
 
 
 # Odd values

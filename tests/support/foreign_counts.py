@@ -108,11 +108,20 @@ def claude_code(file: Path) -> Counter[str]:
     only_agents = all(row.get("isSidechain") for row in rows if row.get("type") in ("user", "assistant"))
     found = Counter({DAMAGED: damaged})
     ran = ""
+    is_tree = bool({row.get("parentUuid") for row in rows} & {row["uuid"] for row in rows if "uuid" in row})
+    followed: set[str] = set()
     for row in rows:
         if row.get("isSidechain") and not only_agents:
             found["records of sub-agents"] += 1
             continue
-        for kind in _claude_row(row, rows):
+        kinds = list(_claude_row(row, rows))
+        if is_tree and "parentUuid" in row and {"prompts", "notes"} & {*kinds}:
+            parent = row["parentUuid"] or "the start"
+            found["going back"] += parent in followed
+            followed.add(parent)
+        followed.discard(row.get("uuid", ""))  # ids that were taken out of a file are all the same
+        followed |= {"the start"} if {*kinds} & {"prompts", "texts"} else set()
+        for kind in kinds:
             # A command and what it printed are one, and so are a command and the prompt that it wrote.
             if kind == "output":
                 kind = BOOKKEEPING if ran else "commands"

@@ -1,10 +1,10 @@
 """Puts a session together from what another program wrote, keeping every result with its call."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from pydantic_ai.messages import (
     BinaryContent,
@@ -22,16 +22,20 @@ from pydantic_ai.usage import RequestUsage
 from co_tui.events.stored_messages import COMMAND, NOTE, SLASH, file_label, title_of
 from co_tui.exchange.importers.foreign_values import Content
 from co_tui.exchange.importers.imported import ImportedSession
-from co_tui.exchange.importers.imported_log import Compacted, Delegated, Item, Said, WentBack, log_of
+from co_tui.exchange.importers.imported_log import START, Compacted, Delegated, Item, Said, WentBack, log_of
 from co_tui.exchange.importers.message_identity import with_foreign_id
+from co_tui.exchange.importers.trees import ROOT, Node, parents_first
 
+T = TypeVar("T")
 NO_USAGE = RequestUsage()
 PROVIDER = "provider"
 """Metadata of a reply: who gave it, as the program names it. As its provider's own, its ids would be taken as valid."""
 MAX_SESSION_IMAGE_BYTES = 200_000_000
 """Per session; more are dropped and reported."""
 MAX_NAMED_AGAIN = 5_000_000
-"""Per session: each time that a session goes back, its log names all that is left."""
+"""Per session: each time that a session goes back, its log names all that is left. Past that, other branches than the
+chosen one are left out."""
+OTHER_BRANCHES: Final = "messages of other branches"
 
 
 class Result(NamedTuple):
@@ -57,14 +61,32 @@ class _Reply:
     """A response, with the results of its calls as they come in."""
 
     said: Said
+    id: str = ""
+    """The program's own; several pieces may have it."""
     open: list[_Call] = field(default_factory=list)
     calls: list[str] = field(default_factory=list)
     """The ids of all its calls, as they are here."""
     answers: list[Said] = field(default_factory=list)
 
 
+@dataclass(slots=True, eq=False)
+class Place:
+    """A point of the conversation: behind an item, and what that item followed."""
+
+    item: _Reply | Item
+    before: "Place | None"
+    reply: _Reply | None
+    """The latest one up to here."""
+    depth: int
+    continued: "Place | None" = None
+    """What belongs to this item too, so that what follows the one follows the other."""
+
+
 class SessionBuilder:
-    """Takes what was said in order; `built` gives the session.
+    """Takes what was said; `build` gives the session.
+
+    What is added follows the current place, which `walk` sets for the nodes of a tree, and `go_back` for programs that
+    write down what was taken back. The history is the path to the last place; all else was said, and then rewound.
 
     Ids of calls are reused by real programs, and some write none: a result belongs to the latest open call of its id,
     else to the first open call without an id in the latest reply. What belongs to no call is kept where it stood.
@@ -73,16 +95,14 @@ class SessionBuilder:
     def __init__(self, source: str, fallback_time: datetime) -> None:
         self._source = source
         self._time = fallback_time
-        self._items: list[_Reply | Item] = []
+        self._places: list[Place] = []
+        """One for each item, in the order in which they were added."""
+        self._place: Place | None = None
         self._starts: dict[str, int] = {}
-        self._ends: dict[str, int] = {}
-        self._named_again = 0
         self._open: dict[str, list[_Call]] = {}
         self._calls: dict[str, _Call] = {}
         self._delegated: list[Delegated] = []
         self._ids: dict[str, int] = {}
-        self._reply: _Reply | None = None
-        self._reply_id = ""
         self._first_prompt = self._first_command = ""
         self.title = self.cwd = self.branch = self.repository = ""
         self.window_tokens = 0
@@ -94,13 +114,17 @@ class SessionBuilder:
 
     @property
     def empty(self) -> bool:
-        return not self._items
+        return not self._places
 
     @property
     def started(self) -> datetime:
         """When the first thing was said; before that, the time of the file."""
-        first = self._items[0] if self._items else None
-        return self._time if first is None else first.said.time if isinstance(first, _Reply) else first.time
+        return _time_of(self._places[0].item) if self._places else self._time
+
+    @property
+    def place(self) -> Place | None:
+        """Where the conversation is; None at its start."""
+        return self._place
 
     def start(self, time: datetime | None) -> None:
         """When the session began, for what has no time of its own."""
@@ -110,23 +134,37 @@ class SessionBuilder:
         """Remember what comes next under the program's own id for it; empty when it has none."""
         self._entry_id = entry_id
         if entry_id:
-            self._starts.setdefault(entry_id, len(self._items))
+            self._starts.setdefault(entry_id, len(self._places))
 
-    def end(self, entry_id: str) -> None:
-        """Remember what has been said by the end of the program's own id for it."""
-        if entry_id:
-            self._ends[entry_id] = len(self._items)
+    def go_back(self, place: Place | None, time: datetime | None = None) -> None:
+        """What comes next follows that place; what was said since then no longer counts."""
+        self._at(time)
+        self._place = place
 
-    def follow(self, entry_id: str, time: datetime | None) -> None:
-        """What comes next was said after that place; what was said since then no longer counts."""
-        said = self._ends.get(entry_id)
-        if said is not None and said < len(self._items):
-            self._named_again += said
-            if self._named_again > MAX_NAMED_AGAIN:
-                self.leave_out("going back")
-                return
-            self._reply = None
-            self._add(WentBack(self._at(time), said))
+    def walk(self, nodes: Sequence[Node[T]], leaf: str = "") -> Iterator[T]:
+        """Each node's record, parents first, with its place set for what it says; the history ends with the `leaf`.
+
+        A node of which nothing is added is where its parent is. A parent that is not in the file counts as what was
+        said right before its first child. A node that names no parent follows what was said last, and without an id
+        it belongs to that. Without a leaf that is known, the history ends with what was said last.
+        """
+        ends: dict[str, Place | None] = {ROOT: None}
+        for node in parents_first(nodes):
+            last = self._places[-1] if self._places else None
+            self._place = last if node.parent is None else _joined(ends.setdefault(node.parent, last))
+            self.mark(node.id)
+            before, said = self._place, len(self._places)
+            yield node.record
+            if node.id:
+                ends[node.id] = self._place
+            elif node.parent is None and len(self._places) > said:
+                if before is None:
+                    ends[ROOT] = self._place
+                else:
+                    before.continued = self._place
+        self._entry_id = ""
+        chosen = _joined(ends.get(leaf)) if leaf else None
+        self._place = chosen or (self._places[-1] if self._places else None)
 
     def prompt(
         self,
@@ -178,12 +216,17 @@ class SessionBuilder:
         interrupted: bool = False,
         reply_id: str = "",
     ) -> None:
-        """What the model said. Pieces with the same `reply_id` that follow each other are one reply."""
+        """What the model said. Pieces with the same `reply_id` that follow each other are one reply.
+
+        Those that come behind a result are another message, but what follows one piece follows all.
+        """
         if not parts:
             return
         when = self._at(time)
-        if reply_id and reply_id == self._reply_id and self._reply is not None and self._is_last(self._reply):
-            self._extend(self._reply, parts, usage, interrupted)
+        last = self._place
+        is_piece = last is not None and isinstance(last.item, _Reply) and reply_id != "" and last.item.id == reply_id
+        if is_piece and last is not None and isinstance(last.item, _Reply) and not last.item.answers:
+            self._extend(last.item, parts, usage, interrupted)
             return
         response = ModelResponse(
             parts=[],
@@ -192,22 +235,24 @@ class SessionBuilder:
             metadata={PROVIDER: provider} if provider else None,
             usage=usage,
         )
-        reply = _Reply(Said(response, when))
+        reply = _Reply(Said(response, when), reply_id)
         self._extend(reply, parts, usage, interrupted)
         self._add(reply)
-        self._reply, self._reply_id = reply, reply_id
+        if is_piece and last is not None:
+            last.continued = self._place
 
     def interrupt(self) -> None:
         """The user stopped the latest reply, unless something was said since."""
-        last = self._items[-1] if self._items else None
+        last = self._place.item if self._place else None
         if isinstance(last, _Reply) and isinstance(reply := last.said.message, ModelResponse):
             last.said = last.said._replace(message=replace(reply, state="interrupted"), interrupted=True)
 
     def used(self, usage: RequestUsage) -> None:
         """What the provider reported for the latest reply, unless that is known already."""
-        if self._reply is not None and isinstance(reply := self._reply.said.message, ModelResponse):
+        latest = self._place.reply if self._place else None
+        if latest is not None and isinstance(reply := latest.said.message, ModelResponse):
             usage = reply.usage if reply.usage.input_tokens else usage
-            self._reply.said = self._reply.said._replace(message=replace(reply, usage=usage))
+            latest.said = latest.said._replace(message=replace(reply, usage=usage))
 
     def results(self, results: Iterable[Result], time: datetime | None) -> None:
         """What tools returned, at once; each goes to the reply that called it."""
@@ -234,11 +279,11 @@ class SessionBuilder:
     def delegate(self, call_id: str, agent: str, name: str, other: "SessionBuilder") -> None:
         """What another agent did for the call of this id; without one it comes where it began."""
         call = self._calls.get(call_id)
-        self.left_out.update(other.left_out)
-        self.skipped += other.skipped
         if not other.empty:
             made = Delegated(agent, name, other._first_prompt, call.id if call else "", tuple(other._flat()))
             self._delegated.append(made)
+        self.left_out.update(other.left_out)
+        self.skipped += other.skipped
 
     def compacted(
         self,
@@ -298,39 +343,54 @@ class SessionBuilder:
         return [*([text] if text.strip() else []), *images]
 
     def _flat(self) -> list[Item]:
-        """All items with the results behind their replies, and the places that others name counted again."""
+        """All items with the results behind their replies, and a step back before each that follows an earlier one."""
         flat: list[Item] = []
         starts: list[int] = []
+        ends: dict[Place | None, int] = {None: START}
+        named = 0
+        chosen = set(_path(self._place))
         loose = sorted((each for each in self._delegated if not each.call_id), key=_began)
         by_call: dict[str, list[Delegated]] = {}
         for each in self._delegated:
             by_call.setdefault(each.call_id, []).append(each)
-        for item in self._items:
-            said = item.said if isinstance(item, _Reply) else item
-            while loose and isinstance(said, Said) and _began(loose[0]) < said.time:
-                flat.append(loose.pop(0))
+        last: Place | None = None
+        for place in self._places:
+            item = place.item
             starts.append(len(flat))
+            if place.before is not last:
+                named += place.before.depth if place.before else 0
+                if named > MAX_NAMED_AGAIN and place not in chosen:
+                    self.leave_out(OTHER_BRANCHES)
+                    continue
+            while loose and not isinstance(item, Compacted) and _began(loose[0]) < _time_of(item):
+                flat.append(loose.pop(0))
+            if place.before is not last:
+                flat.append(WentBack(_time_of(item), ends[place.before]))
+            starts[-1] = len(flat)
             if isinstance(item, _Reply):
                 flat += [item.said, *(each for call in item.calls for each in by_call.get(call, ())), *item.answers]
             elif isinstance(item, Compacted) and item.kept_from is not None:
                 flat.append(item._replace(kept_from=starts[min(item.kept_from, len(starts) - 1)]))
-            elif isinstance(item, WentBack):
-                flat.append(item._replace(before=starts[item.before]))
             else:
                 flat.append(item)
+            last, ends[place] = place, len(flat) - 1
+        if self._place is not last:
+            flat.append(WentBack(self._time, ends[self._place]))
         return [*flat, *loose]
 
     def _add(self, item: _Reply | Item) -> None:
         if isinstance(item, _Reply):
             item.said = self._known(item.said)
-        self._items.append(self._known(item) if isinstance(item, Said) else item)
+        elif isinstance(item, Said):
+            item = self._known(item)
+        before = self._place
+        reply = item if isinstance(item, _Reply) else before.reply if before else None
+        self._place = Place(item, before, reply, before.depth + 1 if before else 1)
+        self._places.append(self._place)
 
     def _known(self, said: Said) -> Said:
         """The same with the program's id of the entry that it comes from."""
         return said._replace(message=with_foreign_id(said.message, self._entry_id))
-
-    def _is_last(self, reply: _Reply) -> bool:
-        return bool(self._items) and self._items[-1] is reply and not reply.answers
 
     def _extend(
         self, reply: _Reply, parts: Sequence[ModelResponsePart], usage: RequestUsage, interrupted: bool
@@ -372,7 +432,7 @@ class SessionBuilder:
         return call
 
     def _by_position(self, result: Result) -> _Call | None:
-        waiting = self._reply.open if self._reply else []
+        waiting = self._place.reply.open if self._place and self._place.reply else []
         possible = [call for call in waiting if not (call.given_id and result.call_id)]
         return next((call for call in possible if call.tool == result.tool), possible[0] if possible else None)
 
@@ -381,6 +441,24 @@ class SessionBuilder:
         if time is not None:
             self._time = time
         return self._time
+
+
+def _time_of(item: _Reply | Item) -> datetime:
+    return item.said.time if isinstance(item, _Reply) else item.time
+
+
+def _path(place: Place | None) -> Iterator[Place]:
+    """The place and all that it follows."""
+    while place is not None:
+        yield place
+        place = place.before
+
+
+def _joined(place: Place | None) -> Place | None:
+    """The place behind all that belongs to its item."""
+    while place is not None and place.continued is not None:
+        place = place.continued
+    return place
 
 
 def _began(task: Delegated) -> datetime:

@@ -28,8 +28,11 @@ from co_tui.events.facts.life import IMPORTED_FROM
 from co_tui.events.stored_messages import REPLACES, SUMMARY
 from co_tui.exchange.importers.imported import written
 
-READER_VERSION: Final = 1
+READER_VERSION: Final = 2
 """Of all readers. Raise it when one of them reads better: what older ones imported can then be read again."""
+
+START: Final = -1
+"""The place before all items."""
 
 
 class Said(NamedTuple):
@@ -66,11 +69,11 @@ class Compacted(NamedTuple):
 
 
 class WentBack(NamedTuple):
-    """Where the user went back to an earlier place and said something else."""
+    """Where what follows was said behind an earlier item, on its branch."""
 
     time: datetime
-    before: int
-    """Which item is the first that no longer counts."""
+    after: int
+    """Which item that is, or `START`."""
 
     @property
     def said(self) -> tuple[ModelMessage, ...]:
@@ -116,16 +119,19 @@ def log_of(
     log.add(first, SessionStart(**place))
     if title:
         log.add(first, SessionRename(title=title, **place))
+    branches = {item.after for item in items if isinstance(item, WentBack)}
     for index, item in enumerate(items):
         match item:
             case Said():
                 log.say(index, item)
             case Compacted():
-                log.compact(index, item, source)
+                log.compact(item, source)
             case WentBack():
                 log.go_back(item)
             case Delegated():
                 log.delegate(item)
+        if index in branches:
+            log.remember(index)
     end = SessionEnd(reason=f"{IMPORTED_FROM} {source}", reader=READER_VERSION, **place)
     log.add(max(item.time for item in items), end)
     return tuple(log.events)
@@ -139,11 +145,12 @@ class _Log:
         self._turn = 0
         self._turn_has_prompt = False
         self._measured = False
-        self._first_after_compaction = 0
         self._agents: dict[str, int] = {}
         """How many tasks there are under each name."""
         self._history: list[tuple[int, Ref, int]] = []
         """What the model would see: the item it came from, its identity, its tokens."""
+        self._histories: dict[int, list[tuple[int, Ref, int]]] = {START: []}
+        """The history behind the items that another branch begins at."""
 
     def add(self, time: datetime, fact: Fact) -> int:
         seq = len(self.events) + 1
@@ -209,7 +216,7 @@ class _Log:
         )
         self._measured = self._measured or not agent
 
-    def compact(self, index: int, item: Compacted, source: str) -> None:
+    def compact(self, item: Compacted, source: str) -> None:
         replacement = item.replacement or item.said
         gone, kept = self._divided(item) if replacement else ([], self._history)
         sizes = [estimate_message(message) for message in replacement]
@@ -231,17 +238,17 @@ class _Log:
         )
         seq = self.add(item.time, fact)
         if gone:
-            self._first_after_compaction = index
             new = [(-1, (seq, number), size) for number, size in enumerate(sizes)]
             self._history = [*new, *kept]
 
+    def remember(self, index: int) -> None:
+        """Keep the history behind an item, for what goes back to there."""
+        self._histories[index] = list(self._history)
+
     def go_back(self, item: WentBack) -> None:
-        """What a compaction has replaced since then is no longer there to go back to: all stays as it is."""
-        if item.before < self._first_after_compaction:
-            return
-        self._history = [kept for kept in self._history if kept[0] < item.before]
+        self._history = list(self._histories[item.after])
         refs = tuple(ref for _, ref, _ in self._history)
-        self.add(item.time, Rewind(to_seq=refs[-1][0] if refs else 0, history=refs))
+        self.add(item.time, Rewind(to_seq=max((seq for seq, _ in refs), default=0), history=refs))
 
     def _divided(self, item: Compacted) -> tuple[list[tuple[int, Ref, int]], list[tuple[int, Ref, int]]]:
         """What went and what stayed; results stand behind their calls, and no place is between them."""

@@ -94,7 +94,10 @@ def foreign_growth(stored: Sequence[Event], log: Sequence[Event], *, again: bool
     if is_read_differently and not (again or has_grown):
         return Growth(Change.NONE, reading=Reading.BETTER)
     replaces = is_read_differently and not is_continued
-    if not replaces and not _is_in(here[shared:], there[shared:]):
+    imported = _last_import(stored)
+    # A branch that was chosen when the file was read is chosen again by what follows.
+    own = [step for step in here[shared:] if not (isinstance(step.event.fact, Rewind) and step.seq < imported)]
+    if not replaces and not _is_in(own, there[shared:]):
         return Growth(Change.DIVERGED, shared_seq=last)
     while 0 < shared < len(here) and _agent(there[shared - 1].event.fact):
         shared -= 1  # an agent's task is added again as a whole
@@ -187,8 +190,12 @@ def _reader(log: Sequence[Event]) -> int:
 
 def _is_continued(stored: Sequence[Event]) -> bool:
     """Whether something was said, compacted or taken back here since it was imported."""
-    last = max((event.seq or 0 for event in _imports(stored)), default=0)
+    last = _last_import(stored)
     return any((event.seq or 0) > last and isinstance(event.fact, CONVERSATION) for event in stored)
+
+
+def _last_import(stored: Sequence[Event]) -> int:
+    return max((event.seq or 0 for event in _imports(stored)), default=0)
 
 
 def _is_import(fact: Fact) -> bool:

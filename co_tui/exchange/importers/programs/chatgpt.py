@@ -24,6 +24,7 @@ from co_tui.exchange.importers.foreign_values import NOTICES, OTHER_PARTS, objec
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import DocumentImporter
 from co_tui.exchange.importers.programs.claude_ai import with_rest
+from co_tui.exchange.importers.trees import Node
 from co_tui.store.session_ids import stable_id
 
 NAME: Final = "chatgpt"
@@ -72,34 +73,18 @@ def _session(document: Document, record: Record) -> ImportedSession | None:
     reader = _Reader(builder, document, text(record.get("default_model_slug")))
     nodes = {key: node for key, node in record["mapping"].items() if isinstance(node, dict)}
     builder.skipped += len(record["mapping"]) - len(nodes)
-    seen = 0
-    for key, parent in _in_order(nodes, text(record.get("current_node"))):
-        seen += 1
-        builder.mark(key)
-        reader.read(nodes[key].get("message"), parent)
-        builder.end(key)
-    builder.leave_out("messages outside of the tree", len(nodes) - seen)
+    tree = [Node(key, text(node.get("parent")), node) for key, node in nodes.items()]
+    for node in builder.walk(sorted(tree, key=_written), leaf=text(record.get("current_node"))):
+        reader.read(node.get("message"))
     identity = text(record.get("conversation_id")) or text(record.get("id")) or readable(record["mapping"])
     return None if builder.empty else builder.build(stable_id(NAME, identity))
 
 
-def _in_order(nodes: dict[str, Record], current: str) -> Iterator[tuple[str, str]]:
-    """Every node behind its parent, with it; of several children the one on the way to the current node is last."""
-    shown: set[str] = set()
-    while current in nodes and current not in shown:
-        shown.add(current)
-        current = text(nodes[current].get("parent"))
-    children: dict[str, list[str]] = {}
-    for key, node in nodes.items():
-        parent = text(node.get("parent"))
-        children.setdefault(parent if parent in nodes else "", []).append(key)
-    waiting = [("", "")]
-    while waiting:
-        key, parent = waiting.pop()
-        if key:
-            yield key, parent
-        # What is taken first is put last.
-        waiting += [(child, key) for child in sorted(children.pop(key, ()), key=lambda child: child not in shown)]
+def _written(node: Node[Record]) -> float:
+    """When it was written; the nodes of an export are in no order."""
+    message = node.record.get("message")
+    time = read_time(message.get("create_time")) if isinstance(message, dict) else None
+    return time.timestamp() if time else 0.0
 
 
 class _Content(NamedTuple):
@@ -112,8 +97,9 @@ class _Reader:
         self._builder = builder
         self._attachment = document.attachment
         self._model = model
+        self._results = 0
 
-    def read(self, message: Any, parent: str) -> None:
+    def read(self, message: Any) -> None:
         """A node may hold no message: the root of the tree."""
         if message is None:
             return
@@ -127,7 +113,6 @@ class _Reader:
             self._builder.leave_out(_LEFT_OUT[kind])
             return
         time = read_time(message.get("create_time"))
-        self._builder.follow(parent, time)
         match author.get("role"):
             case "user":
                 self._prompt(message, content, time)
@@ -163,10 +148,13 @@ class _Reader:
             parts = [*said(self._content(content).text), *sources(cited)]
         exchange = text(about.get("turn_exchange_id")) or text(about.get("request_id"))
         cut = message.get("status") == "finished_partial_completion"
-        self._builder.reply(parts, time, model=model, reply_id=exchange, interrupted=cut)
+        # An exchange is several messages: with each result a new one begins.
+        reply_id = f"{exchange} {self._results}" if exchange else ""
+        self._builder.reply(parts, time, model=model, reply_id=reply_id, interrupted=cut)
         self._builder.leave_out(EMPTY, 0 if parts else 1)
 
     def _result(self, tool: str, content: Record, time: Any) -> None:
+        self._results += 1
         found = self._content(content)
         failed = content.get("content_type") == "system_error"
         self._builder.results([Result("", found.text, tool, failed, found.images)], time)

@@ -17,6 +17,7 @@ from co_tui.exchange.importers.foreign_values import (
 )
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.exchange.importers.trees import Node
 from co_tui.store.session_ids import stable_id
 
 NAME: Final = "claude-ai"
@@ -54,32 +55,33 @@ def _session(document: Document, record: Record) -> ImportedSession | None:
     builder = SessionBuilder(NAME, read_time(record.get("created_at")) or document.modified)
     builder.title = text(record.get("name"))
     messages = record["chat_messages"]
-    for message in messages:
-        if isinstance(message, dict) and message.get("sender") in ("human", "assistant"):
-            _say(builder, message, text(record.get("model")))
-        else:
-            builder.skipped += 1
+    known = [each for each in objects(messages) if each.get("sender") in ("human", "assistant")]
+    builder.skipped += len(messages) - len(known)
+    nodes = [Node(text(each.get("uuid")), _parent(each), each) for each in known]
+    for message in builder.walk(nodes, leaf=text(record.get("current_leaf_message_uuid"))):
+        _say(builder, message, text(record.get("model")))
     identity = text(record.get("uuid")) or readable(messages[:1])
     return None if builder.empty else builder.build(stable_id(NAME, identity))
 
 
+def _parent(message: Record) -> str | None:
+    """Exports of the first years name none."""
+    return text(message["parent_message_uuid"]) if "parent_message_uuid" in message else None
+
+
 def _say(builder: SessionBuilder, message: Record, model: str) -> None:
-    """A message follows its parent: one that was edited or asked for again goes back to there."""
     time = read_time(message.get("created_at"))
     found = list(blocks_of(message.get("content")))
     blocks = [_spoken(block) for block in found if block.get("type") not in _NOTES]
     builder.leave_out(NOTICES, len(found) - len(blocks))
     if not blocks and text(message.get("text")):
         blocks = [{"type": "text", "text": message["text"]}]
-    builder.follow(text(message.get("parent_message_uuid")), time)
-    builder.mark(text(message.get("uuid")))
     if message["sender"] == "assistant":
         anthropic_blocks.reply(builder, blocks, time, model=model)
         builder.leave_out(EMPTY, 0 if blocks else 1)
         builder.leave_out(ATTACHED_FILES, len(list(objects(message.get("files")))))
     else:
         _prompt(builder, message, blocks, time)
-    builder.end(text(message.get("uuid")))
 
 
 def _spoken(block: Record) -> Record:

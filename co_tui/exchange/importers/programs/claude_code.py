@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from co_tui.events.facts.agents import DELEGATION_SEPARATOR
 from co_tui.exchange.importers import anthropic_blocks
-from co_tui.exchange.importers.builder import SessionBuilder
+from co_tui.exchange.importers.builder import Place, SessionBuilder
 from co_tui.exchange.importers.claude_agents import Agent, agents_of, calls_of_agents
 from co_tui.exchange.importers.claude_notes import (
     CAVEATS,
@@ -41,6 +41,7 @@ from co_tui.exchange.importers.foreign_values import (
 )
 from co_tui.exchange.importers.imported import ImportedSession, ImportRefused
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.exchange.importers.trees import ROOT, Node
 from co_tui.inert import one_line
 from co_tui.store.session_ids import stable_id
 
@@ -173,6 +174,7 @@ class _Ran(NamedTuple):
     command: TypedCommand
     time: datetime | None
     id: str
+    place: Place | None
 
 
 class _Reader:
@@ -189,20 +191,23 @@ class _Reader:
         """Of the row that is read."""
 
     def read(self) -> None:
-        for place, row in enumerate(self._rows):
-            if row.get("isSidechain") and not self._with_agents:
-                self._builder.leave_out(SUB_AGENTS)
-                continue
+        ids = {text(row.get("uuid")) for row in self._rows} - {""}
+        has_links = any(text(row.get("parentUuid")) in ids for row in self._rows)  # old files have none
+        nodes = [
+            Node(text(row.get("uuid")), _parent(row) if has_links else None, (number, row))
+            for number, row in enumerate(self._rows)
+            if self._with_agents or not row.get("isSidechain")
+        ]
+        self._builder.leave_out(SUB_AGENTS, len(self._rows) - len(nodes))
+        for number, row in self._builder.walk(nodes):
             # What waited in the queue is the same wherever it ends up: it goes by its content.
-            self._id = "" if place in self._queue.rows else text(row.get("uuid"))
+            self._id = "" if number in self._queue.rows else text(row.get("uuid"))
             self._builder.mark(self._id)
-            self._row(row, self._queue.sent.get(place))
-            self._builder.end(text(row.get("uuid")))
+            self._row(row, self._queue.sent.get(number))
             self._place(row)
         if self._command is not None:  # what comes of it is not in the file yet
             self._builder.leave_out("unfinished commands")
             self._command = None
-        self._builder.mark("")
         for content in self._queue.waiting:
             self._prompt(prompt_content(content), None)
         self._compact(self._compaction, "")
@@ -285,8 +290,6 @@ class _Reader:
         if any(map(anthropic_blocks.is_result, blocks)):
             anthropic_blocks.results(self._builder, blocks, time)
             blocks = [block for block in blocks if not anthropic_blocks.is_result(block)]
-        elif not row.get("isMeta"):
-            self._builder.follow(text(row.get("parentUuid")), time)
         words = []
         for block in blocks:
             said = text(block.get("text")).strip()
@@ -327,11 +330,13 @@ class _Reader:
         """Whether the text is a command of the user or what it printed."""
         if (command := command_in(said)) is not None:
             self._end_command()
-            self._command = _Ran(command, time, self._id)
+            self._command = _Ran(command, time, self._id, self._builder.place)
             return True
         if (output := output_in(said)) is None:
             return False
-        self._command = self._command or _Ran(TypedCommand("(a command)", is_shell=False), time, self._id)
+        self._command = self._command or _Ran(
+            TypedCommand("(a command)", is_shell=False), time, self._id, self._builder.place
+        )
         self._end_command(output)
         return True
 
@@ -339,9 +344,26 @@ class _Reader:
         if self._command is None:
             return
         ran, self._command = self._command, None
+        here = self._builder.place
         self._builder.mark(ran.id)
+        self._builder.go_back(ran.place)
         self._builder.ran(ran.command.line, output, ran.time, sign=ran.command.sign)
         self._builder.mark(self._id)
+        if here is not ran.place:  # what comes next is on another branch
+            self._builder.go_back(here)
+
+
+def _parent(row: Record) -> str | None:
+    """A compaction cuts the chain and names what it follows elsewhere; a reply that names nothing has lost its link."""
+    if parent := text(row.get("parentUuid")):
+        return parent
+    if parent := text(row.get("logicalParentUuid")):
+        return parent
+    if "parentUuid" not in row or row.get("subtype") == "compact_boundary" or row.get("isCompactSummary"):
+        return None
+    message = row.get("message")
+    blocks = blocks_of(message.get("content")) if isinstance(message, dict) else ()
+    return None if row.get("type") == "assistant" or any(map(anthropic_blocks.is_result, blocks)) else ROOT
 
 
 def _text_of(row: Record) -> str:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic_ai.messages import ModelRequest, ModelResponsePart
 
 from co_tui.events.stored_messages import REPLACES, SUMMARY
-from co_tui.exchange.importers.builder import SessionBuilder
+from co_tui.exchange.importers.builder import Place, SessionBuilder
 from co_tui.exchange.importers.codex_items import CALLS, ITEMS, OUTPUTS, messages_of, parts_of, result_of, usage_of
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
@@ -142,7 +142,7 @@ class _Reader:
         self._said_as_items = any(map(_speaks, items))
         self._calls = {text(item.get(key)) for item in items for key in ("call_id", "id")}
         self._parts: list[ModelResponsePart] = []
-        self._turns: list[str] = []
+        self._turns: list[Place | None] = []
         """The places before the prompts that still count."""
         self._time: Any = None
         self._model = self._provider = ""
@@ -220,7 +220,7 @@ class _Reader:
         """The latest turns no longer count."""
         self.end_reply()
         if turns and self._turns:
-            self._builder.follow(self._turns[-min(turns, len(self._turns))], read_time(time))
+            self._builder.go_back(self._turns[-min(turns, len(self._turns))], read_time(time))
             del self._turns[-turns:]
 
     def _count(self, about: Record) -> None:
@@ -252,8 +252,7 @@ class _Reader:
         said = self._builder.counting(prompt_content(item.get("content")))
         by_program = said.text.lstrip().startswith(_BY_PROGRAM)
         if not by_program:
-            self._turns.append(f"turn {len(self._turns)}")
-            self._builder.end(self._turns[-1])
+            self._turns.append(self._builder.place)
         self._builder.prompt(said.text, read_time(time), images=said.images, by_program=by_program)
 
     def end_reply(self) -> None:

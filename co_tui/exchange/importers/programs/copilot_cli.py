@@ -6,7 +6,7 @@ from pydantic_ai.messages import ModelResponsePart
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.file_blocks import files_in
-from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.builder import Place, Result, SessionBuilder
 from co_tui.exchange.importers.chat_messages import say_chat
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_parts import (
@@ -37,7 +37,6 @@ from co_tui.exchange.importers.importer import DocumentImporter
 from co_tui.store.session_ids import stable_id
 
 NAME: Final = "copilot-cli"
-_START: Final = "<start>"
 _EVENTS: Final = ("session.start", "user.message", "assistant.message", "tool.execution_complete")
 _LEFT_OUT: Final = {
     "assistant": NOTICES,
@@ -112,7 +111,8 @@ class _Reader:
         self._thought = ""
         self._called: set[str] = set()
         self.session_id = ""
-        builder.end(_START)
+        self._places: dict[str, Place | None] = {}
+        """Where the conversation was before each event."""
 
     def read(self, record: Record) -> None:
         kind, data = record.get("type"), record.get("data")
@@ -122,7 +122,7 @@ class _Reader:
         if record.get("agentId") or data.get("parentToolCallId"):
             self._builder.leave_out(SUB_AGENTS)
             return
-        self._builder.end(f"<{text(record.get('id'))}")
+        self._places[text(record.get("id"))] = self._builder.place
         self._builder.mark(text(record.get("id")))
         take = _TAKEN.get(kind)
         if take is None or not take(self, data, read_time(record.get("timestamp"))):
@@ -219,11 +219,12 @@ class _Reader:
         return True
 
     def go_back(self, data: Record, time: Any) -> bool:
-        self._builder.follow(f"<{text(data.get('upToEventId'))}", time)
+        if (event := text(data.get("upToEventId"))) in self._places:
+            self._builder.go_back(self._places[event], time)
         return True
 
     def clear(self, data: Record, time: Any) -> bool:
-        self._builder.follow(_START, time)
+        self._builder.go_back(None, time)
         self._builder.prompt(text(data.get("initialMessage")), time, by_program=True)
         return True
 

@@ -11,7 +11,7 @@ from pydantic_ai.messages import FilePart, ModelResponsePart, TextPart, Thinking
 from pydantic_ai.usage import RequestUsage
 
 from co_tui.exchange.file_blocks import file_of, files_in
-from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.builder import Place, Result, SessionBuilder
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import (
     EMPTY_REPLIES,
@@ -85,12 +85,14 @@ def load(document: Document) -> list[ImportedSession]:
     directories = head.get("directories")
     builder.cwd = text(directories[0]) if isinstance(directories, list) and directories else ""
     answered = {text(call.get("id")) for each in said if isinstance(each, _Said) for call in _answered(each.message)}
+    places: dict[str, Place | None] = {}
     for each in said:
         if isinstance(each, _WentBack):
-            builder.follow(each.to, None)
+            if each.to in places:
+                builder.go_back(places[each.to])
             continue
-        builder.mark(text(each.message.get("id")))
-        builder.end(text(each.message.get("id")))  # going back to a message takes it back too
+        builder.mark(id := text(each.message.get("id")))
+        places[id] = builder.place  # going back to a message takes it back too
         _say(builder, each.message, answered)
     identity = text(head.get("sessionId")) or readable(document.records)
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]

@@ -6,7 +6,7 @@ from typing import Any, Final
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponsePart, UserPromptPart
 
 from co_tui.events.stored_messages import REPLACES, SUMMARY
-from co_tui.exchange.importers.builder import Result, SessionBuilder
+from co_tui.exchange.importers.builder import Place, Result, SessionBuilder
 from co_tui.exchange.importers.chat_messages import chat_parts, say_chat
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_parts import (
@@ -34,7 +34,6 @@ from co_tui.exchange.importers.importer import DocumentImporter
 from co_tui.store.session_ids import stable_id
 
 NAME: Final = "kimi"
-_START: Final = "<start>"
 _RECORDS: Final = ("context.append_message", "context.append_loop_event", "turn.prompt", "context.apply_compaction")
 _LEFT_OUT: Final = {
     "config": NOTICES,
@@ -122,13 +121,12 @@ class _Reader:
         self._parts: list[ModelResponsePart] = []
         self._time: Any = None
         self._model = ""
-        self._prompts: list[str] = []
-        """What the user said, but for what was undone."""
+        self._prompts: list[tuple[str, Place | None]] = []
+        """What the user said, and the place before it, but for what was undone."""
         self._settled = 0
         """How many of them were said before the latest compaction, and cannot be undone."""
         self._asked: Record | None = None
         """A prompt that is not yet a message of the context."""
-        builder.end(_START)
 
     def read(self, row: Record) -> None:
         kind, time = row.get("type"), read_time(row.get("time"))
@@ -185,8 +183,7 @@ class _Reader:
             return
         if kind == "user":
             self._asked = None
-            self._builder.end(f"<{len(self._prompts)}")
-            self._prompts.append(content.text)
+            self._prompts.append((content.text, self._builder.place))
         self._builder.mark("")
         self._builder.prompt(content.text, time, images=content.images, by_program=kind != "user")
 
@@ -240,7 +237,7 @@ class _Reader:
         self.end_reply()
         summary = text(row.get("contextSummary")) or text(row.get("summary"))
         kept = count(row, "keptUserMessageCount")
-        left: list[ModelMessage] = [_request(words, time) for words in self._prompts[-kept:] if kept]
+        left: list[ModelMessage] = [_request(words, time) for words, _ in self._prompts[-kept:] if kept]
         if left and summary.strip():
             last = replace(
                 _request(summary, time), metadata={REPLACES: 0, SUMMARY: text(row.get("summary")) or summary}
@@ -259,7 +256,7 @@ class _Reader:
         place = 0 if cleared else max(len(self._prompts) - count(row, "count"), self._settled)
         if place == len(self._prompts) and not cleared:
             return False
-        self._builder.follow(_START if cleared else f"<{place}", time)
+        self._builder.go_back(None if cleared else self._prompts[place][1], time)
         del self._prompts[place:]
         self._settled = min(self._settled, place)
         return True

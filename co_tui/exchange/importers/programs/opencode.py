@@ -14,7 +14,7 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.events.storable import storable
 from co_tui.exchange.file_blocks import file_of, files_in
-from co_tui.exchange.importers.builder import NO_USAGE, Result, SessionBuilder
+from co_tui.exchange.importers.builder import NO_USAGE, Place, Result, SessionBuilder
 from co_tui.exchange.importers.database import Database, Row
 from co_tui.exchange.importers.foreign_files import Document, Record, read_value
 from co_tui.exchange.importers.foreign_values import (
@@ -212,7 +212,10 @@ def _session(info: Record, messages: list[StoredMessage], modified: datetime) ->
     builder.cwd = text(info.get("directory")) or next(filter(None, map(_folder_of, messages)), "")
     tail = ""
     begun = False
-    for message in messages:
+    messages, undone = _divided(messages, info.get("revert"))
+    kept: Place | None = None
+    for number, message in enumerate((*messages, *undone)):
+        kept = builder.place if number == len(messages) else kept
         builder.mark(text(message.info.get("id")))
         boundary = next((part for part in message.parts if part.get("type") == "compaction"), None)
         if message.info.get("role") == "user":
@@ -229,8 +232,23 @@ def _session(info: Record, messages: list[StoredMessage], modified: datetime) ->
             begun, tail = True, text(boundary.get("tail_start_id"))
     if begun:
         builder.compacted("", None)
+    if undone:
+        builder.go_back(kept)
     identity = text(info.get("id"))
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
+
+
+def _divided(messages: list[StoredMessage], revert: Any) -> tuple[list[StoredMessage], list[StoredMessage]]:
+    """What counts, and what the user undid: all from a message on, or from a part of it. It is kept until the next
+    prompt."""
+    first = text(revert.get("messageID")) if isinstance(revert, dict) else ""
+    place = next((n for n, each in enumerate(messages) if first and text(each.info.get("id")) == first), len(messages))
+    if place == len(messages):
+        return messages, []
+    message, part = messages[place], text(revert.get("partID"))
+    cut = next((n for n, each in enumerate(message.parts) if part and text(each.get("id")) == part), 0)
+    kept = [message._replace(parts=message.parts[:cut])] if cut else []
+    return [*messages[:place], *kept], [message._replace(parts=message.parts[cut:]), *messages[place + 1 :]]
 
 
 def _folder_of(message: StoredMessage) -> str:
@@ -366,14 +384,15 @@ def is_database(database: Database) -> bool:
 
 
 def load_database(database: Database) -> Iterator[ImportedSession]:
-    wanted = ("id", "parent_id", "title", "directory", "time_created")
+    wanted = ("id", "parent_id", "title", "directory", "revert", "time_created")
     for row in database.select("session", wanted, "ORDER BY id"):
         yield from from_rows(_session_info(row), _database_messages(database, row["id"]), database.modified)
 
 
 def _session_info(row: Row) -> Record:
     info: Record = {key: storable(value) for key, value in row.items() if not isinstance(value, bytes)}
-    return {**info, "time": {"created": info.get("time_created")}}
+    revert = _read_object(info.get("revert"))
+    return {**info, "revert": revert, "time": {"created": info.get("time_created")}}
 
 
 def _database_messages(database: Database, session_id: Any) -> list[StoredMessage]:
@@ -386,11 +405,16 @@ def _database_messages(database: Database, session_id: Any) -> list[StoredMessag
 
 
 def _object(row: Row) -> Record:
+    return {"id": str(row["id"]), **_read_object(row["data"])}
+
+
+def _read_object(value: Any) -> Record:
+    """The object in a column; an empty one when it holds something else."""
     try:
-        read = json.loads(row["data"])
+        read = json.loads(value)
     except (TypeError, ValueError, RecursionError):
-        read = {}
-    return {"id": str(row["id"]), **storable(read)} if isinstance(read, dict) else {"id": str(row["id"])}
+        return {}
+    return storable(read) if isinstance(read, dict) else {}
 
 
 IMPORTERS: Final = (

@@ -22,6 +22,7 @@ from co_tui.exchange.importers.foreign_values import (
 )
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.exchange.importers.trees import Node
 from co_tui.store.session_ids import stable_id
 
 NAME: Final = "pi"
@@ -43,8 +44,8 @@ def load(document: Document) -> list[ImportedSession]:
     builder = SessionBuilder(NAME, document.modified)
     builder.skipped = document.skipped
     identity = ""
-    for row in document.records:
-        builder.mark(text(row.get("id")))
+    nodes = [Node(text(row.get("id")), _parent(row), row) for row in document.records]
+    for row in builder.walk(nodes, leaf=nodes[-1].id):
         time = read_time(row.get("timestamp"))
         match row.get("type"):
             case "session":
@@ -60,8 +61,6 @@ def load(document: Document) -> list[ImportedSession]:
                     kept_from=text(row.get("firstKeptEntryId")),
                 )
             case "message":
-                if _is_prompt(row.get("message")):
-                    builder.follow(text(row.get("parentId")), time)
                 _say(builder, row.get("message"), time)
             case "branch_summary" | "custom_message":
                 _note(builder, row, time)
@@ -69,19 +68,19 @@ def load(document: Document) -> list[ImportedSession]:
                 builder.leave_out("data of extensions")
             case other if other not in _BOOKKEEPING:
                 builder.leave_out(OTHER_RECORDS)
-        builder.end(text(row.get("id")))
     identity = identity or readable(document.records)
     return [] if builder.empty else [builder.build(stable_id(NAME, identity))]
 
 
-def _is_prompt(message: Any) -> bool:
-    return isinstance(message, dict) and message.get("role") == "user"
+def _parent(row: Record) -> str | None:
+    """An entry that moves the leaf is where it moves it to. The head, and all of the first version, name none."""
+    key = "targetId" if row.get("type") == "leaf" else "parentId"
+    return text(row[key]) if key in row else None
 
 
 def _note(builder: SessionBuilder, holder: Record, time: Any) -> None:
     """What the program or an extension says to the model: the summary of a branch, or a message of its own."""
     said = builder.counting(prompt_content(holder.get("summary") or holder.get("content")))
-    builder.follow(text(holder.get("parentId")), time)
     builder.prompt(said.text, time, images=said.images, by_program=True)
 
 

@@ -25,6 +25,7 @@ from co_tui.exchange.importers.foreign_values import (
 )
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.importer import DocumentImporter
+from co_tui.exchange.importers.trees import Node
 from co_tui.store.session_ids import stable_id
 
 NAME: Final = "qwen-code"
@@ -55,13 +56,11 @@ def load(document: Document) -> list[ImportedSession]:
     builder = SessionBuilder(NAME, document.modified)
     builder.skipped = document.skipped
     only_agents = all(row.get("isSidechain") for row in document.records if _is_record(row))
-    for row in document.records:
-        if row.get("isSidechain") and not only_agents:
-            builder.leave_out(SUB_AGENTS)
-            continue
-        builder.mark(text(row.get("uuid")))
+    rows = [row for row in document.records if only_agents or not row.get("isSidechain")]
+    builder.leave_out(SUB_AGENTS, len(document.records) - len(rows))
+    nodes = [Node(text(row.get("uuid")), text(row["parentUuid"]) if "parentUuid" in row else None, row) for row in rows]
+    for row in builder.walk(nodes):
         _read(builder, row, document.modified)
-        builder.end(text(row.get("uuid")))
         builder.cwd = builder.cwd or text(row.get("cwd"))
         builder.branch = builder.branch or text(row.get("gitBranch"))
         builder.window_tokens = count(row, "contextWindowSize") or builder.window_tokens
@@ -77,8 +76,6 @@ def load(document: Document) -> list[ImportedSession]:
 def _read(builder: SessionBuilder, row: Record, modified: datetime) -> None:
     time = read_time(row.get("timestamp"))
     if _is_record(row):
-        if row["type"] == "user":  # a prompt after an earlier place went back to it
-            builder.follow(text(row.get("parentUuid")), time)
         _say(builder, row["type"], row["message"]["parts"], time, row)
     elif row.get("type") == "system":
         _note(builder, row, time, modified)
