@@ -1,11 +1,11 @@
 """Formatting for the words people read about a fact. Imports nothing heavy."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
 from co_tui.settings.rules import ASK, AUTO, EDITS, PLAN
+from co_tui.times import local_text
 
 LINE_CHARS: Final = 60
 SENTENCE_CHARS: Final = 300
@@ -122,10 +122,7 @@ def mode_name(mode: str) -> str:
 
 def clock(timestamp: str) -> str:
     """The local time of day of an event's timestamp."""
-    try:
-        return f"{datetime.fromisoformat(timestamp).astimezone():%H:%M}"
-    except ValueError:
-        return ""
+    return local_text(timestamp, "%H:%M")
 
 
 def mode_line(mode: str) -> str:

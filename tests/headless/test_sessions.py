@@ -32,6 +32,21 @@ def ids(here: Here, *options: str) -> list[str]:
     return [row["id"] for row in here("sessions", "--json", *options).objects]
 
 
+@pytest.mark.parametrize("time", ["9999-12-31T23:59:59.000000Z", "0001-01-01T00:00:00.000000Z"])
+def test_a_session_of_any_year_is_listed_shown_and_exported(
+    here: Here, time: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an older import, a backup, or a machine with a wrong clock."""
+    with store_in(here.home) as store:
+        facts = [SessionStart(), said("the last heron stands")]
+        log = [Event(session_id="odd", seq=seq, timestamp=time, fact=fact) for seq, fact in enumerate(facts, 1)]
+        store.writing().import_log(log).result()
+    for zone in ("Asia/Tokyo", "America/Los_Angeles"):
+        here.environ["TZ"] = zone
+        done = [here("sessions"), here("show", "odd"), here("export", "odd", "--format", "markdown")]
+        assert all(each.code == 0 and "heron" in each.out for each in done)
+
+
 def test_a_session_goes_into_the_trash_and_comes_back(talks: Here) -> None:
     gone = talks("sessions", "--delete", "old")
     assert (gone.code, gone.out) == (0, "") and "--restore old" in gone.err

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from co_tui.events import (
@@ -25,6 +24,7 @@ from co_tui.events.replaced import without_replaced
 from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces, prompt_of, title_of
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import Stage, call_summary, result_summary, stage_of
+from co_tui.times import local_text
 
 SPEAKERS: Final[dict[Role, str]] = {
     "user": "You",
@@ -264,15 +264,8 @@ def _attached(message: Json, file: Json) -> tuple[StoredImage, ...]:
 
 def clock(timestamp: str) -> str:
     """The local time of day."""
-    return _local(timestamp, "%H:%M")
+    return local_text(timestamp, "%H:%M")
 
 
 def day_and_time(timestamp: str) -> str:
-    return _local(timestamp, "%Y-%m-%d %H:%M")
-
-
-def _local(timestamp: str, time_format: str) -> str:
-    try:
-        return datetime.fromisoformat(timestamp).astimezone().strftime(time_format)
-    except (ValueError, OverflowError):
-        return ""
+    return local_text(timestamp, "%Y-%m-%d %H:%M")

@@ -7,12 +7,11 @@ import struct
 import zipfile
 import zlib
 from bisect import bisect_left
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import IO, Final, Self
 
 from co_tui.events.images import MOST_IMAGE_BYTES
-from co_tui.exchange.importers.foreign_files import MAX_WHOLE_BYTES, Document, Record, json_value, opened
+from co_tui.exchange.importers.foreign_files import MAX_WHOLE_BYTES, Document, Record, file_time, json_value, opened
 from co_tui.exchange.importers.imported import ImportRefused
 
 ZIP_HEADERS: Final = (b"PK\x03\x04", b"PK\x05\x06")
@@ -72,7 +71,7 @@ class Archive:
             found, damaged = _objects(data)
             records += found
             skipped += damaged
-        modified = datetime.fromtimestamp(os.fstat(self._stream.fileno()).st_mtime, UTC)
+        modified = file_time(os.fstat(self._stream.fileno()))
         return Document(self._path, records, skipped, modified, self._image, self._others)
 
     def _image(self, name: str) -> bytes:

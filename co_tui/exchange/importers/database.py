@@ -7,10 +7,10 @@ what that takes is bounded.
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self
 
+from co_tui.exchange.importers.foreign_files import file_time
 from co_tui.exchange.importers.imported import ImportRefused
 
 MAX_VALUE_BYTES: Final = 64_000_000
@@ -35,7 +35,7 @@ class Database:
     def __init__(self, path: Path) -> None:
         """Raises `ImportRefused`."""
         self._path = path
-        self.modified = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+        self.modified = file_time(path.stat())
         # Changes in a write-ahead log next to it belong to it.
         log = path.with_name(f"{path.name}-wal")
         mode = "ro" if log.exists() and log.stat().st_size else "ro&immutable=1"

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,11 +50,16 @@ class TextDocument(NamedTuple):
     modified: datetime
 
 
+def file_time(status: os.stat_result) -> datetime:
+    """When the file was written, which is not in the future."""
+    return datetime.fromtimestamp(min(max(status.st_mtime, 0.0), time.time()), UTC)
+
+
 def read_document(path: Path) -> Document:
     """Raises `ImportRefused` when it cannot be opened, is not an ordinary file, or is too large."""
     with opened(path) as stream:
         status = os.fstat(stream.fileno())
-        modified = datetime.fromtimestamp(status.st_mtime, UTC)
+        modified = file_time(status)
         if status.st_size > MAX_WHOLE_BYTES and stream.read(HEAD_BYTES).lstrip().startswith(b"["):
             raise ImportRefused(f"{path} is one JSON value of over {MAX_WHOLE_BYTES:,} bytes.")
         stream.seek(0)
@@ -94,7 +100,7 @@ def read_text(path: Path) -> TextDocument:
         if status.st_size > MAX_WHOLE_BYTES:
             raise ImportRefused(f"{path} is over {MAX_WHOLE_BYTES:,} bytes.")
         read = stream.read(MAX_WHOLE_BYTES).removeprefix(b"\xef\xbb\xbf").decode(errors="replace")
-    return TextDocument(path, read, datetime.fromtimestamp(status.st_mtime, UTC))
+    return TextDocument(path, read, file_time(status))
 
 
 def read_value(path: Path) -> Any:

@@ -23,6 +23,7 @@ from co_tui.store.housekeeping import (
 )
 from co_tui.store.port import Reading
 from co_tui.store.stored_values import SessionRow
+from co_tui.times import local_text, local_time
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -115,7 +116,7 @@ def _match(reading: Reading, session_id: str, search: str) -> dict[str, object]:
 
 
 def _cells(row: SessionRow) -> tuple[str, ...]:
-    updated = datetime.fromisoformat(row.updated).astimezone()
+    updated = local_time(row.updated)
     share = percent(row.share) if row.share is not None else "–"
     cost = cost_text(row.known_cost, model=row.model) if row.tokens else "–"
     title = row.title or "(no prompt yet)"
@@ -236,9 +237,9 @@ def _list_cleaned_up(done: CleanUp, *, as_json: bool) -> None:
         for action, row in listed:
             put_json({"action": action, **row.as_json()})
     elif listed:
-        cells = ((action, row.id, f"{_day(row.updated)}", row.title or "(no prompt yet)") for action, row in listed)
+        days = [local_text(row.updated, "%Y-%m-%d") for _, row in listed]
+        cells = (
+            (action, row.id, day, row.title or "(no prompt yet)")
+            for (action, row), day in zip(listed, days, strict=True)
+        )
         put(table(("ACTION", "ID", "LAST USED", "TITLE"), cells))
-
-
-def _day(timestamp: str) -> str:
-    return f"{datetime.fromisoformat(timestamp).astimezone():%Y-%m-%d}"

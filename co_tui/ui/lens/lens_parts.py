@@ -7,6 +7,7 @@ from rich.style import Style
 from rich.text import Text
 
 from co_tui.session.lens.request_rows import Lens, LensMessage
+from co_tui.times import local_time
 from co_tui.ui.formatting import tokens
 from co_tui.ui.gauge.gauge_widget import SEPARATOR, Gauge
 from co_tui.ui.lens.lens_lines import STYLES
@@ -50,10 +51,7 @@ def left_summary(lens: Lens) -> str:
 
 
 def _time_text(timestamp: str) -> str:
-    try:
-        return short_time(datetime.fromisoformat(timestamp).astimezone(), datetime.now().astimezone().date())
-    except ValueError:
-        return "some time ago"
+    return short_time(local_time(timestamp), datetime.now().astimezone().date())
 
 
 class LensGauge(Gauge):

@@ -1,7 +1,6 @@
 """The context board: the notes new sessions in this repository and branch start with, and how to edit them."""
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import ClassVar
 
 from rich.table import Table
@@ -15,6 +14,7 @@ from textual.widgets.option_list import Option
 from co_tui.inert import inert, one_line
 from co_tui.session.slash.memory_commands import BoardEditor
 from co_tui.store.notes.board_text import Board, BoardEntry
+from co_tui.times import local_text
 from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.dialogs.simple_dialogs import AskScreen
@@ -97,7 +97,8 @@ def _row(entry: BoardEntry, *, new: bool) -> Table:
     """The whole note, over several lines."""
     row = Table.grid(padding=(0, 1))
     row.add_row(Text("+", "bold") if new else Text("·", "dim"), Text(inert(entry.text)))
-    origin = " · ".join(filter(None, (_day(entry.added), _session(entry.session_id), "new" if new else "")))
+    day = local_text(entry.added, "%Y-%m-%d")
+    origin = " · ".join(filter(None, (day, _session(entry.session_id), "new" if new else "")))
     if origin:
         row.add_row("", Text(origin, "dim"))
     return row
@@ -105,10 +106,3 @@ def _row(entry: BoardEntry, *, new: bool) -> Table:
 
 def _session(session_id: str) -> str:
     return f"session {one_line(session_id, 40)}" if session_id else ""
-
-
-def _day(added: str) -> str:
-    try:
-        return f"{datetime.fromisoformat(added).astimezone():%Y-%m-%d}"
-    except ValueError:
-        return ""

@@ -8,6 +8,7 @@ from co_tui.events.wording import counted
 from co_tui.inert import one_line
 from co_tui.store.search.session_filter import matches_filter
 from co_tui.store.stored_values import SessionRow
+from co_tui.times import local_time
 from co_tui.ui.sessions.session_finder import FIRST_PAGE, Found, Listed, SessionFinder
 
 PINNED: Final = "Pinned"
@@ -33,7 +34,7 @@ def lines_of(rows: Iterable[SessionRow], folders: Collection[str], today: date) 
     """The sessions in their order, grouped by day, with other folders apart."""
     before = ""
     for row in rows:
-        used = _local(row.updated)
+        used = local_time(row.updated)
         heading = PINNED if row.pinned else day_name(used.date(), today)
         if not row.pinned and row.cwd not in folders:
             heading = f"{ELSEWHERE}{heading}"
@@ -48,15 +49,15 @@ def lines_under(heading: str, rows: Iterable[SessionRow], today: date) -> Iterat
     for number, row in enumerate(rows):
         if number == 0:
             yield SessionLine(heading)
-        yield SessionLine(row=row, when=short_time(_local(row.trashed or row.updated), today))
+        yield SessionLine(row=row, when=short_time(local_time(row.trashed or row.updated), today))
 
 
 def day_name(day: date, today: date) -> str:
-    """Today, Yesterday, Monday, 3 November, 3 November 2025."""
+    """Today, Yesterday, Monday, 3 November, 3 November 2025. Tomorrow may be today on the machine that wrote it."""
     days = (today - day).days
-    if days <= 1:
+    if -1 <= days <= 1:
         return "Yesterday" if days == 1 else "Today"
-    if days < 7:
+    if 1 < days < 7:
         return f"{day:%A}"
     return f"{day.day} {day:%B}" if day.year == today.year else f"{day.day} {day:%B %Y}"
 
@@ -66,10 +67,6 @@ def short_time(when: datetime, today: date) -> str:
     if when.date() == today:
         return f"{when:%H:%M}"
     return f"{when:%d %b}" if when.year == today.year else f"{when:%b %Y}"
-
-
-def _local(timestamp: str) -> datetime:
-    return datetime.fromisoformat(timestamp).astimezone()
 
 
 class SessionListing(NamedTuple):
