@@ -1,22 +1,19 @@
 """Recorded times are shown whatever they say, in every time zone."""
 
-import time
 from collections.abc import Iterator
 
 import pytest
 
 from co_tui.times import local_text, local_time
+from tests.support.time_zones import time_zone
 
 ODD = ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00+00:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
 
 
 @pytest.fixture(params=["UTC", "Asia/Tokyo", "America/Los_Angeles"])
-def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setenv("TZ", request.param)
-    time.tzset()
-    yield request.param
-    monkeypatch.undo()
-    time.tzset()
+def zone(request: pytest.FixtureRequest) -> Iterator[str]:
+    with time_zone(request.param):
+        yield request.param
 
 
 @pytest.mark.parametrize("odd", [*ODD, "", "soon", "2026-13-45"])

@@ -4,11 +4,9 @@ What a file holds is counted here a second time, from its JSON alone.
 """
 
 import json
-import os
 import sqlite3
 from collections import Counter
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -239,12 +237,3 @@ def test_each_replays_to_what_was_said_and_loses_no_pair_on_the_way_to_a_model()
         with suppress(ImportRefused):
             for session in load(file):
                 check_replayed(session)
-
-
-def test_what_has_no_time_is_not_of_the_future_because_its_file_is(tmp_path: Path) -> None:
-    file = write_lines(
-        tmp_path / "talk.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
-    )
-    os.utime(file, (253_402_300_799, 253_402_300_799))
-    (session,) = load(file)
-    assert {event.timestamp[:4] for event in session.log} == {str(datetime.now(UTC).year)}

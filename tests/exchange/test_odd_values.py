@@ -2,7 +2,9 @@
 
 import copy
 import json
+import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from co_tui.events.event import event_json
 from co_tui.exchange.exporters import EXPORTERS, exported
 from co_tui.exchange.importers import ImportRefused, load
 from co_tui.session.state.derive import replay
-from tests.support.foreign import claude_call, claude_result, claude_row, codex_row, codex_said
+from tests.support.foreign import claude_call, claude_result, claude_row, codex_row, codex_said, write_lines
 from tests.support.foreign_samples import ANTHROPIC, CLAUDE_ROWS, GEMINI_CHAT
 from tests.support.long_run import drawn
 
@@ -187,3 +189,12 @@ def test_a_file_whose_first_line_is_damaged_is_still_known(tmp_path: Path, name:
     file.write_text("\n".join([first[: len(first) // 2], *rest]))
     (session,) = load(file)
     assert session.source.replace("-", "") == name.replace(" ", "").replace("-", "") and session.skipped == 1
+
+
+def test_what_has_no_time_is_not_of_the_future_because_its_file_is(tmp_path: Path) -> None:
+    file = write_lines(
+        tmp_path / "talk.jsonl", [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "ho"}]
+    )
+    os.utime(file, (253_402_300_799, 253_402_300_799))
+    (session,) = load(file)
+    assert {event.timestamp[:4] for event in session.log} == {str(datetime.now(UTC).year)}

@@ -14,6 +14,7 @@ from co_tui.store.timestamps import written
 from tests.store.test_contract import said
 from tests.support.here import Here
 from tests.support.stores import keep_since_then, store_in
+from tests.support.time_zones import time_zone
 
 
 @pytest.fixture
@@ -33,17 +34,15 @@ def ids(here: Here, *options: str) -> list[str]:
 
 
 @pytest.mark.parametrize("time", ["9999-12-31T23:59:59.000000Z", "0001-01-01T00:00:00.000000Z"])
-def test_a_session_of_any_year_is_listed_shown_and_exported(
-    here: Here, time: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_session_of_any_year_is_listed_shown_and_exported(here: Here, time: str) -> None:
     """Of an older import, a backup, or a machine with a wrong clock."""
     with store_in(here.home) as store:
         facts = [SessionStart(), said("the last heron stands")]
         log = [Event(session_id="odd", seq=seq, timestamp=time, fact=fact) for seq, fact in enumerate(facts, 1)]
         store.writing().import_log(log).result()
     for zone in ("Asia/Tokyo", "America/Los_Angeles"):
-        here.environ["TZ"] = zone
-        done = [here("sessions"), here("show", "odd"), here("export", "odd", "--format", "markdown")]
+        with time_zone(zone):
+            done = [here("sessions"), here("show", "odd"), here("export", "odd", "--format", "markdown")]
         assert all(each.code == 0 and "heron" in each.out for each in done)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from datetime import date
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from tests.support.provider import Provider
 from tests.support.pushing import log_of
 from tests.support.screen import ask, launch_for, running, screen_text, transcript_text, type_text, until
 from tests.support.stores import listed, store_in, stored_events
+from tests.support.time_zones import time_zone
 from tests.support.waiting import HANGING_S
 
 
@@ -378,20 +378,17 @@ def test_days_are_named_as_people_name_them(day: date, name: str) -> None:
     assert day_name(day, date(2026, 11, 15)) == name
 
 
-async def test_a_session_of_the_last_year_is_listed_and_opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", "Asia/Tokyo")
-    time.tzset()
+async def test_a_session_of_the_last_year_is_listed_and_opened(home: Path) -> None:
     launch = launch_for(home)
     log = log_of("s-1", "the last heron")
     late = [event.but(timestamp="9999-12-31T23:59:59.000000Z") for event in log]
     launch.store.writing().import_log(late).result()
-    async with running(launch) as (app, pilot):
-        await pilot.press("f2")
-        await until(pilot, lambda: "the last heron" in screen_text(app) and "December 9999" in screen_text(app))
-        await pilot.press("enter")
-        await until(pilot, lambda: "the last heron" in transcript_text(app))
-    monkeypatch.undo()
-    time.tzset()
+    with time_zone("Asia/Tokyo"):
+        async with running(launch) as (app, pilot):
+            await pilot.press("f2")
+            await until(pilot, lambda: "the last heron" in screen_text(app) and "December 9999" in screen_text(app))
+            await pilot.press("enter")
+            await until(pilot, lambda: "the last heron" in transcript_text(app))
 
 
 async def test_what_is_typed_with_enter_in_one_burst_chooses_what_it_says(home: Path, provider: Provider) -> None:
