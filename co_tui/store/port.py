@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from concurrent.futures import Future
+    from contextlib import AbstractContextManager
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
@@ -334,4 +335,8 @@ class Store(Closable, Protocol):
 
     def claimed(self) -> frozenset[str]:
         """The ids of the sessions that any process holds now."""
+        ...
+
+    def importing(self) -> "AbstractContextManager[None]":
+        """The right to bring in a session from elsewhere, for a moment: it waits for another process that does."""
         ...

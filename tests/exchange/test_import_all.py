@@ -7,9 +7,11 @@ import pytest
 
 from co_tui.exchange.importers.default_folders import files_of_all
 from co_tui.exchange.intake import import_files
+from tests.support.command import CliCommand
 from tests.support.foreign import claude_row, codex_row, codex_said, write_lines
 from tests.support.here import Here
 from tests.support.stores import listed
+from tests.support.waiting import PATIENCE_S
 
 NOTHING = {"new": 0, "grown": 0, "forks": 0, "known": 0, "refused": 0, "better": 0}
 
@@ -119,3 +121,18 @@ def test_a_machine_without_other_programs_has_nothing_to_import(
 )
 def test_options_that_do_not_go_together_are_refused(here: Here, arguments: tuple[str, ...]) -> None:
     assert here("import", *arguments).code == 2
+
+
+def test_two_imports_of_the_same_folder_at_once_both_end_well(co_tui: CliCommand, tmp_path: Path) -> None:
+    """First all is new, then all has grown; each session is stored once, with all of its messages."""
+    folder = tmp_path / "talks"
+    folder.mkdir()
+    for messages in (300, 600):
+        for name in ("a", "b"):
+            rows = [claude_row("user", f"{number} of {name}", number, sessionId=name) for number in range(messages)]
+            write_lines(folder / f"{name}.jsonl", [{**row, "uuid": row["message"]["content"]} for row in rows])
+        both = [co_tui.start_loaded("import", str(folder)) for _ in range(2)]
+        for process in both:
+            out, err = process.communicate(PATIENCE_S)
+            assert (process.wait(), len(out.splitlines())) == (0, 2), err
+        assert [row["messages"] for row in co_tui("sessions", "--json").objects] == [messages] * 2

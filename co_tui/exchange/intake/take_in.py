@@ -73,15 +73,16 @@ def take_in(
     machines, and what was last decided on any of them counts. `carry` copies the files of one that becomes a fork.
     With `again` a session that an older reader imported is replaced by what this one reads, unless it was continued.
     """
-    if session.source == CO_TUI:
-        return _take_in_own(store, session, from_folder, carry)
-    with store.reading() as reading:
-        plan = _planned_foreign(reading, session, again=again)
-    try:
-        _store_foreign(store, session, plan)
-    except SessionBusy:
-        raise _open_elsewhere(plan.taken.session_id) from None
-    return plan.taken
+    with store.importing():
+        if session.source == CO_TUI:
+            return _take_in_own(store, session, from_folder, carry)
+        with store.reading() as reading:
+            plan = _planned_foreign(reading, session, again=again)
+        try:
+            _store_foreign(store, session, plan)
+        except SessionBusy:
+            raise _open_elsewhere(plan.taken.session_id) from None
+        return plan.taken
 
 
 def look_up(store: Store, session: ImportedSession, *, from_folder: bool = False, again: bool = False) -> TakenIn:
@@ -99,13 +100,14 @@ def import_unchanged(store: Store, log: Sequence[Event]) -> TakenIn:
 
     It may be only the end of one that is stored. Only for the user's own logs. Raises `ImportRefused` with a sentence.
     """
-    with store.reading() as reading:
-        if known := _known_end(reading, log):
-            return known
-    try:
-        return _taken(place(store, log, keeps_id=False, revives=True))
-    except SessionBusy:
-        raise _open_elsewhere(log[0].session_id) from None
+    with store.importing():
+        with store.reading() as reading:
+            if known := _known_end(reading, log):
+                return known
+        try:
+            return _taken(place(store, log, keeps_id=False, revives=True))
+        except SessionBusy:
+            raise _open_elsewhere(log[0].session_id) from None
 
 
 def look_up_exactly(reading: StoreReading, log: Sequence[Event]) -> TakenIn:

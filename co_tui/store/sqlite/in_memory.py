@@ -1,6 +1,7 @@
 """The same store in memory, for private sessions and tests: nothing reaches the disk."""
 
 import threading
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -64,6 +65,9 @@ class InMemoryStore:
 
     def claimed(self) -> frozenset[str]:
         return frozenset(self._claimed)
+
+    def importing(self) -> AbstractContextManager[None]:
+        return nullcontext()
 
     def close(self) -> None:
         """Finish pending writes; what was written can still be read."""

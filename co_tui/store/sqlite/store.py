@@ -4,7 +4,8 @@ What takes time to import is imported when it is first asked for: the first pain
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Self
 
 from co_tui.paths import Paths
@@ -125,6 +126,19 @@ class SqliteStore:
         from co_tui.store.sqlite.lock import claimed_sessions
 
         return claimed_sessions(self._locks) | self.sync.leased()
+
+    @contextmanager
+    def importing(self) -> Iterator[None]:
+        from co_tui.store.file_lock import file_lock
+        from co_tui.store.sqlite.sqlite_failures import explained
+
+        path = self._locks / "importing"
+        with ExitStack() as held:
+            try:
+                held.enter_context(file_lock(path))
+            except OSError as error:
+                raise explained(error, path) from error
+            yield
 
     def close(self) -> None:
         """Finish pending writes; later ones fail."""
