@@ -1,6 +1,7 @@
 """`co-tui backup`, `co-tui restore` and `co-tui sessions --copy-to`, as people and scripts use them."""
 
 import os
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,35 @@ def test_a_backup_replaces_no_file_unless_it_is_forced(filled: Here, tmp_path: P
     assert (done.code, done.err) == (1, f"co-tui: Folder {missing} does not exist. Create it first.\n")
     assert not missing.exists()
     assert filled("backup", str(file), "--force").code == 0 and file.read_bytes().startswith(b"\x1f\x8b")
+
+
+def test_a_backup_names_every_file_that_it_leaves_out(filled: Here, tmp_path: Path) -> None:
+    skills = filled.home / "config" / "skills"
+    (skills / "pond" / ".git").mkdir(parents=True)
+    (skills / "pond" / "SKILL.md").write_text("help")
+    (skills / "pond" / ".git" / "HEAD").write_text("x")
+    (skills / "pond" / ".env").write_text("x")
+    (skills / "pond" / "uv.lock").write_text("x")
+    (filled.home / "data" / "memory").mkdir(parents=True, exist_ok=True)
+    (filled.home / "data" / "memory" / ".lock").touch()  # our own, which says nothing
+    Path(os.fsdecode(bytes(skills) + b"/pond/caf\xe9.md")).write_text("x")
+    (skills / "linked").symlink_to(tmp_path, target_is_directory=True)
+    (skills / "lost.md").symlink_to(tmp_path / "nowhere")
+    os.mkfifo(skills / "pipe")
+    done = filled("backup", str(tmp_path / "all.tgz"))
+    assert done.code == 0
+    left = {line.partition(" is not in the backup: ")[::2] for line in done.err.splitlines()[:-1]}
+    assert left == {
+        (f"co-tui: {skills}/pond/.git", "its name begins with a dot."),
+        (f"co-tui: {skills}/pond/.env", "its name begins with a dot."),
+        (f"co-tui: {skills}/pond/uv.lock", "its name ends in .lock."),
+        (f"co-tui: {skills}/pond/caf\\xe9.md", "its name is not in UTF-8."),
+        (f"co-tui: {skills}/linked", "it is a link to a folder."),
+        (f"co-tui: {skills}/lost.md", "its link leads nowhere."),
+        (f"co-tui: {skills}/pipe", "it is not a regular file."),
+    }
+    with tarfile.open(tmp_path / "all.tgz") as tar:
+        assert [name for name in tar.getnames() if "pond" in name] == ["config/skills/pond/SKILL.md"]
 
 
 def test_a_backup_follows_a_link_and_leaves_a_pipe_alone(filled: Here, tmp_path: Path) -> None:

