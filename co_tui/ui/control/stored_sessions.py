@@ -4,7 +4,7 @@ import asyncio
 from typing import TYPE_CHECKING, Protocol
 
 from co_tui.paths import path_text
-from co_tui.session.slash.sessions_commands import export_file, write_export
+from co_tui.session.slash.sessions_commands import write_export
 from co_tui.store.housekeeping import move_to_trash, pin, restore_from_trash
 from co_tui.store.port import Store
 from co_tui.store.store_errors import SessionNotFound, StoreError
@@ -107,11 +107,8 @@ class StoredSessions:
         await self._here.switch_session(await self._backend.fork(session_id, upto))
 
     async def export(self, session_id: str, form: str) -> str:
-        """Write it to the present folder; returns the file."""
-        launch = self._backend.launch
-        file = export_file(launch.workplace.saves_in, session_id, form)
-        await write_export(launch, session_id, form, file)
-        return path_text(file)
+        """Write it to a new file of the present folder; returns the file."""
+        return path_text(await write_export(self._backend.launch, session_id, form))
 
     def _open(self, session_id: str) -> "Session | None":
         """The session, if it is open here."""

@@ -15,6 +15,12 @@ async def test_the_session_is_written_where_it_was_asked_for(home: Path, provide
         cwd, session_id = app.launch.cwd, app.controller.session_id
         await type_text(pilot, "/export jsonl\n")
         await until(pilot, lambda: (cwd / f"co-tui-{session_id}.jsonl").exists())
+        (cwd / f"co-tui-{session_id}.md").symlink_to(cwd / "nowhere.md")
+        (cwd / f"co-tui-{session_id}-2.md").write_text("mine")
+        await type_text(pilot, "/export\n")
+        await until(pilot, lambda: f"co-tui-{session_id}-3.md" in transcript_text(app).replace("\n", ""))
+        assert (cwd / f"co-tui-{session_id}-3.md").read_text().startswith("#")
+        assert (cwd / f"co-tui-{session_id}-2.md").read_text() == "mine" and not (cwd / "nowhere.md").exists()
         (again,) = load(cwd / f"co-tui-{session_id}.jsonl")
         assert again.session_id == session_id and len(again.messages) == 2
         await type_text(pilot, "/export my page.html\n")
