@@ -138,10 +138,10 @@ class Agent:
         self, session_id: str, cwd: str, mcp_servers: Servers = None, additional_directories: Further = None, **_: Any
     ) -> ForkSessionResponse:
         try:
+            opening = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers, additional_directories)
             if (source := self._open.get(session_id)) is not None:
                 fork = await source.session.fork()
             else:
-                opening = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers)
                 await asyncio.to_thread(refresh, self._context, session_id)
                 servers = McpServers()
                 fork = await fork_stored(environment_of(opening, servers), session_id)
@@ -243,10 +243,9 @@ class Agent:
     async def _opened(
         self, session_id: str, cwd: str, mcp_servers: Servers, further: Further, *, replay: bool = False
     ) -> OpenSession:
-        if session_id in self._open:
-            await self.close_session(session_id)
         try:
             opening = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers, further)
+            await self.close_session(session_id)
             opened = await OpenSession.open(opening, self._editor)
         except (StoreError, ModelUnusable) as error:
             raise _refusal(error) from None
@@ -257,12 +256,11 @@ class Agent:
         return opened
 
     def _opening(self, session_id: str, cwd: str, mcp_servers: Servers, further: Further = None) -> SessionOpening:
-        folder = Path(cwd)
-        if not folder.is_absolute() or not folder.is_dir():
-            raise RequestError(INVALID, f"{cwd} is not a folder with an absolute path.")
+        folder = _absolute(cwd)
+        if not folder.is_dir():
+            raise RequestError(INVALID, f"There is no folder {one_line(cwd, 300)}.")
         for each in further or ():
-            if not Path(each).is_absolute():
-                raise RequestError(INVALID, f"{each} is not an absolute path.")
+            _absolute(each)
         own = {}
         if session_id:
             own = {"policy": stored_row(session_id, self._context).policy}
@@ -282,6 +280,18 @@ class Agent:
         if loaded.problems:
             raise RequestError(INVALID, " ".join(loaded.problems))
         return loaded
+
+
+def _absolute(text: str) -> Path:
+    """The path. Raises `RequestError` for what can be none."""
+    path = Path(text)
+    try:
+        path.is_dir()
+    except OSError as error:
+        raise RequestError(INVALID, f"Cannot use the path {one_line(text, 300)}: {error.strerror or error}.") from None
+    if not path.is_absolute() or "\0" in text:
+        raise RequestError(INVALID, f"{one_line(text, 300)} is not an absolute path.")
+    return path
 
 
 def _server(given: GivenServer) -> McpServer:

@@ -74,13 +74,21 @@ def _given(uri: str, data: bytes, folder: Path) -> NamedFile:
 def _linked(uri: str, folder: Path) -> NamedFile | None:
     """The file of a link; None for a link to anything else, which is only named. Raises `AttachmentRefused`."""
     path = _path(uri)
-    if path is None or path.is_dir():
-        return None
-    if not path.is_file():
+    try:
+        if path is None or path.is_dir():
+            return None
+        is_file = path.is_file()
+    except OSError:  # no file can have such a name, or its folder may not be read
+        is_file = False
+    if not is_file:
         raise AttachmentRefused(f"No file {one_line(str(path), NAME_CHARS)} to attach.")
     return NamedFile(path, name_of(path, folder))
 
 
 def _path(uri: str) -> Path | None:
-    parts = urlsplit(uri)
+    """The file that an address names; None for another address. Raises `AttachmentRefused`."""
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        raise AttachmentRefused(f"{one_line(uri, NAME_CHARS)} is not an address.") from None
     return Path(unquote(parts.path)) if parts.scheme == "file" and parts.netloc in ("", "localhost") else None

@@ -1,7 +1,9 @@
 """Editors that send anything, cancel at any moment, and die."""
 
 import asyncio
+import itertools
 import json
+import re
 import socket
 import threading
 from typing import Any
@@ -113,6 +115,48 @@ def test_odd_lines_are_answered_and_a_dead_editor_leaves_a_whole_session(
         "result": {"stopReason": "cancelled"},
     }
     assert "Half of it" in served("show", first).out
+
+
+def test_bad_folders_and_links_are_sentences_and_close_nothing(served: CliCommand, provider: Provider) -> None:
+    """A session stays open when a load of it is refused."""
+    served.environ["CO_TUI_CONTEXT_WINDOW"] = "32000"
+    editor = Rough(served)
+    editor.send(1, "initialize", protocolVersion=1, clientCapabilities={})
+    cwd = str(served.cwd)
+    editor.send(2, "session/new", cwd=cwd, mcpServers=[])
+    session = editor.answer(2)["result"]["sessionId"]
+    hello = [{"type": "text", "text": "hello"}]
+    editor.send(3, "session/prompt", sessionId=session, prompt=hello)
+    assert editor.answer(3)["result"]["stopReason"] == "end_turn"
+    folders: list[dict[str, Any]] = [
+        *({"cwd": path} for path in (f"{cwd}/gone", "here", f"{cwd}/a\0b", f"/{'x' * 5_000}", f"{cwd}/\udcff", "")),
+        *({"cwd": cwd, "additionalDirectories": [path]} for path in ("here", f"/{'x' * 5_000}", f"{cwd}/a\0b")),
+    ]
+    ids = itertools.count(10)
+    for method in ("session/load", "session/resume", "session/fork", "session/new"):
+        for folder in folders:
+            own = {} if method == "session/new" else {"sessionId": session}
+            editor.send(id := next(ids), method, mcpServers=[], **own, **folder)
+            error = editor.answer(id)["error"]
+            assert error["code"] == -32602 and re.search(r"(folder|path)\b.*\.$", error["message"]), (method, error)
+    for uri in (
+        "file://[bad",
+        f"file:///{'x' * 5_000}",
+        "file:///a%00b",
+        "file:///gone/away.txt",
+        "http://[",
+        "\udcff",
+    ):
+        link = {"type": "resource_link", "uri": uri, "name": "notes"}
+        given = {"type": "resource", "resource": {"uri": uri, "text": "some words"}}
+        for block in (link, given):
+            editor.send(id := next(ids), "session/prompt", sessionId=session, prompt=[*hello, block])
+            answer = editor.answer(id)
+            error = answer.get("error", {"code": -32602, "message": "It is only named."})
+            assert error["code"] == -32602 and error["message"].endswith("."), (block, answer)
+    editor.send(500, "session/prompt", sessionId=session, prompt=hello)
+    assert editor.answer(500)["result"]["stopReason"] == "end_turn"
+    assert editor.leave()[0] == 0
 
 
 async def test_cancel_ends_a_reply_a_command_a_compaction_and_what_waits(
