@@ -119,7 +119,11 @@ class Paths(Record):
 
 
 def locate(environ: Mapping[str, str]) -> Paths:
-    """`CO_TUI_HOME` moves everything under one folder; without it the platform's conventions decide."""
+    """`CO_TUI_HOME` moves everything under one folder; without it the platform's conventions decide.
+
+    Raises OSError without a home folder: what may be read and written depends on it, wherever our own files are.
+    """
+    _require_home()
     home = environ.get(HOME_VARIABLE)
     claude, codex = _folder_in(environ, "CLAUDE_CONFIG_DIR", ".claude"), _folder_in(environ, "CODEX_HOME", ".codex")
     if home:
@@ -143,6 +147,15 @@ def _folder_in(environ: Mapping[str, str], variable: str, name: str) -> Path | N
     """The folder that a variable names, else the one of that name in the home folder; None without a home."""
     home = environ.get("HOME")
     return Path(environ[variable]) if environ.get(variable) else Path(home) / name if home else None
+
+
+def _require_home() -> None:
+    try:
+        why = "" if Path.home().is_absolute() else "its path is not absolute"
+    except RuntimeError:
+        why = "there is none"
+    if why:
+        raise FileNotFoundError(errno.ENOENT, f"{why}. Set HOME to a folder of yours", "The home folder")
 
 
 def current_folder() -> Path:

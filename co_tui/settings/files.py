@@ -30,7 +30,7 @@ def read_table(file: Path) -> dict[str, Any]:
 
 def read_text(file: Path) -> str:
     try:
-        return read_small_text(file, LIMIT_BYTES)
+        return read_small_text(file, LIMIT_BYTES).removeprefix("\ufeff")  # as editors on Windows write it
     except OSError as error:
         raise SettingsError(f"Cannot read {file}: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import pwd
 import shutil
 from pathlib import Path
 
@@ -81,6 +82,36 @@ def test_bytes_in_a_real_command_line_and_folder(served: CliCommand, served_here
 def test_an_environment_that_is_no_text(here: Here) -> None:
     here.environ["CO_TUI_THEME"] = "\udcff"
     assert "CO_TUI_THEME = '\ufffd' (the environment) is not allowed" in here("doctor").err
+
+
+@pytest.mark.parametrize("home", [None, "somewhere"])
+@pytest.mark.parametrize("arguments", [["sessions"], ["config"], ["doctor"], ["import", "--all", "--dry-run"]])
+def test_without_a_home_folder_it_says_what_to_set(
+    here: Here, monkeypatch: pytest.MonkeyPatch, home: str | None, arguments: list[str]
+) -> None:
+    """As in a container whose user is only a number."""
+
+    def unknown(_user: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    monkeypatch.delenv("HOME")
+    if home is not None:
+        monkeypatch.setenv("HOME", home)
+    done = here(*arguments)
+    assert done.code == 1 and done.err.startswith("co-tui: The home folder: ")
+    assert done.err.endswith(". Set HOME to a folder of yours.\n") and done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["home/config/config.toml", "project/.co-tui.toml"])
+def test_settings_may_begin_with_a_byte_order_mark(here: Here, name: str) -> None:
+    file = {"home": here.home, "project": here.cwd}[name.partition("/")[0]] / name.partition("/")[2]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(b'\xef\xbb\xbfpolicy = "cowagent"\r\n')
+    assert here("config", "policy").out.split()[-3:-1] == ["policy", "cowagent"]
+    if name.startswith("home"):
+        assert here("config", "theme", "light").code == 0
+        assert {"cowagent", "light"} < {*here("config").out.split()}
 
 
 def test_a_folder_that_was_deleted_is_named(here: Here) -> None:

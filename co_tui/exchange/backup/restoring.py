@@ -251,7 +251,7 @@ def reason_to_ask(name: str, content: bytes) -> str:
 
 def _deciding_settings(content: bytes) -> list[str]:
     try:
-        table = parsed(content[: LIMIT_BYTES + 1].decode(), Path(SETTINGS))
+        table = parsed(content[: LIMIT_BYTES + 1].decode("utf-8-sig"), Path(SETTINGS))
     except (SettingsError, UnicodeDecodeError):
         return ["what cannot be read"]
     if len(content) > LIMIT_BYTES:
