@@ -306,6 +306,17 @@ def path_text(path: Path) -> str:
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
+def recorded_path(text: str) -> Path:
+    """The path that `path_text` gave this text; escaped bytes are bytes unless the text itself names something."""
+    path = Path(text)
+    if "\\x" not in text or path.exists():
+        return path
+    import re  # most starts need it nowhere
+
+    meant = Path(re.sub(r"\\x([89a-f][0-9a-f])", lambda found: chr(0xDC00 + int(found[1], 16)), text))
+    return meant if meant.exists() else path
+
+
 def home_text(path: str) -> str:
     """A folder as people write it, with `~` for the home folder."""
     home = path_text(Path.home())

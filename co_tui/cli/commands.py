@@ -19,6 +19,7 @@ from co_tui.headless.output import DONE, WRONG_USAGE, CommandContext, say
 from co_tui.headless.sessions.stored_rows import latest_row, stored_session
 from co_tui.inert import one_line
 from co_tui.open_store import open_store
+from co_tui.paths import recorded_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -155,7 +156,7 @@ def _files_of(prompt: str, call: CommandCall) -> "Sequence[NamedFile]":
 def _compact(call: CommandCall) -> int:
     row = stored_session(call.options.id, call.context, call.cwd)
     # Compacting needs no folder: the session keeps its own.
-    opening = _session_opening(row, call._replace(cwd=Path(row.cwd)) if _is_here(row) else call)
+    opening = _session_opening(row, call._replace(cwd=recorded_path(row.cwd)) if _is_here(row) else call)
     for warning in opening.context.loaded.warnings:
         say(warning)
     from co_tui.headless.compact_command import compact
@@ -286,7 +287,7 @@ def _session_to_continue(name: str | None, context: CommandContext, cwd: Path) -
 
 def _is_here(row: "SessionRow") -> bool:
     """Whether a session works in a folder of this machine that is there."""
-    return Path(row.cwd).is_absolute() and Path(row.cwd).is_dir()
+    return Path(row.cwd).is_absolute() and recorded_path(row.cwd).is_dir()
 
 
 def _report_other_folder(row: "SessionRow", context: CommandContext, cwd: Path) -> None:
@@ -297,7 +298,7 @@ def _report_other_folder(row: "SessionRow", context: CommandContext, cwd: Path) 
     now = context.workplace.in_folder(cwd).text
     if not row.cwd or row.cwd == now:
         return
-    is_there = Path(row.cwd).is_dir() or recorded_address(row.cwd) is not None
+    is_there = recorded_path(row.cwd).is_dir() or recorded_address(row.cwd) is not None
     can_move = context.workplace.can_move_to(row.cwd)
     if can_move and not is_there and folder_here(row.cwd, row.repository, row.repository_id, cwd) == cwd:
         return  # the same place in this machine's checkout

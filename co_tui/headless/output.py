@@ -40,8 +40,8 @@ class OutputLost(Exception):
     """Standard output does not take what is written; the text says why, and is empty when its reader went away."""
 
     def __init__(self, error: OSError) -> None:
-        reader_left = isinstance(error, BrokenPipeError)
-        super().__init__("" if reader_left else f"Cannot write output: {error.strerror or error}.")
+        self.reader_left = isinstance(error, BrokenPipeError)
+        super().__init__("" if self.reader_left else f"Cannot write output: {error.strerror or error}.")
 
 
 def put(text: str) -> None:

@@ -30,7 +30,18 @@ from co_tui.events.tool_calls import GIST_CHARS, gist_of_call, tool_label
 from co_tui.events.tool_wording import call_summary, plan_progress, result_summary
 from co_tui.events.wording import counted
 from co_tui.headless.open_session import SessionOpening, in_session, launch_of
-from co_tui.headless.output import DONE, FAILED, INTERRUPTED, WRONG_USAGE, CommandContext, put, put_last_json, say
+from co_tui.headless.output import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    WRONG_USAGE,
+    CommandContext,
+    OutputLost,
+    discard,
+    put,
+    put_last_json,
+    say,
+)
 from co_tui.headless.printing import Output, PrintedPiece, Show, as_json, note
 from co_tui.headless.scripting.control import Control
 from co_tui.headless.scripting.prompt_lines import FORM, BadLine, GivenPrompt, PromptLines
@@ -98,9 +109,16 @@ def run(opening: SessionOpening, prompt: str, options: RunOptions, files: Sequen
     if not opening.session_id:
         opening = opening._replace(model=_chosen(opening.context, opening.environ))
     work = _Run(opening, GivenPrompt(prompt, files) if prompt else None, options, control)
-    code = in_session(opening, work, work.show, "run", work.stop_waiting)
-    if work.lines is not None and work.lines.is_owed and code != DONE:
-        put_last_json(work.lines.result(_OUTCOMES.get(code, Outcome.FAILED)))
+    try:
+        code = in_session(opening, work, work.show, "run", work.stop_waiting)
+        if work.lines is not None and work.lines.is_owed and code != DONE:
+            put_last_json(work.lines.result(_OUTCOMES.get(code, Outcome.FAILED)))
+    except OutputLost as lost:
+        if not lost.reader_left or options.output != "stream-json":
+            raise
+        discard(sys.stdout)
+        say("The script that reads the results is gone.")
+        return FAILED
     return _reported(code, work.started if options.output == "text" else (), questions.unanswered)
 
 

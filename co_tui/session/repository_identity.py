@@ -9,7 +9,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from co_tui.paths import is_inside, path_text, read_small_text
+from co_tui.paths import is_inside, path_text, read_small_text, recorded_path
 from co_tui.session.checkout import git_folder_of, repository_of
 from co_tui.store.port import Reading
 
@@ -54,7 +54,7 @@ def same_folders(reading: Reading, cwd: Path) -> tuple[str, ...]:
         return ()
     place, here = place_within(path_text(cwd), repository), path_text(cwd)
     found = (each.cwd for each in reading.folders(known) if place_within(*each) == place and each.cwd != here)
-    return tuple(each for each in found if not Path(each).is_dir())[:MOST_FOLDERS]
+    return tuple(each for each in found if not recorded_path(each).is_dir())[:MOST_FOLDERS]
 
 
 def folder_here(cwd: str, repository: str, known: str, here: Path) -> Path | None:

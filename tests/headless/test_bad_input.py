@@ -12,12 +12,12 @@ import pytest
 from co_tui import cli
 from co_tui.cli import settled
 from co_tui.events import SessionStart
-from co_tui.paths import locate
+from co_tui.paths import locate, path_text, recorded_path
 from co_tui.store.sqlite.writer import Writer
 from tests.support.cases import each_case
 from tests.support.command import CliCommand
 from tests.support.here import Here
-from tests.support.provider import Provider
+from tests.support.provider import Provider, Reply
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +77,35 @@ def test_bytes_in_a_real_command_line_and_folder(served: CliCommand, served_here
     os.chdir(folder)
     again = served_here("run", "--continue", "-p", "say \udcff")
     assert (again.code, again.err) == (0, "")
+
+
+def test_a_folder_whose_name_is_no_text_is_found_again(
+    served_here: Here, provider: Provider, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """From elsewhere too: its changes are shown and undone there, and it does not count as deleted."""
+    monkeypatch.setenv("CO_TUI_CONTEXT_WINDOW", "32000")
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    folder.mkdir()
+    (file := folder / "a.txt").write_text("one\n")
+    monkeypatch.chdir(folder)
+    write = ("write_file", json.dumps({"path": "a.txt", "content": "two\n"}))
+    provider.script = [Reply(text="", tool=write), Reply(text="done"), Reply(text="done")]
+    assert served_here("run", "--yes", "-p", "Write it").code == 0 and file.read_text() == "two\n"
+    monkeypatch.chdir(tmp_path)
+    (row,) = served_here("sessions", "--json").objects
+    assert "-one\n+two\n" in served_here("diff", row["id"]).out
+    elsewhere = served_here("run", "--session", row["id"], "-p", "Go on").err
+    assert "worked in" in elsewhere and "(deleted)" not in elsewhere
+    monkeypatch.chdir(folder)
+    assert served_here("run", "--session", row["id"], "-p", "Go on here").code == 0
+    assert served_here("rewind", row["id"], "1", "--files").code == 0 and file.read_text() == "one\n"
+
+
+@pytest.mark.parametrize("name", ["plain", "caf\\xe9", os.fsdecode(b"caf\xe9"), os.fsdecode(b"\xff\\x41")])
+def test_a_recorded_path_is_the_path_again(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    assert recorded_path(path_text(tmp_path / name)) == tmp_path / name
+    assert recorded_path("/no/such\\xe9") == Path("/no/such\\xe9")
 
 
 def test_an_environment_that_is_no_text(here: Here) -> None:

@@ -310,11 +310,12 @@ def test_a_signal_ends_it_before_its_next_prompt_though_no_one_reads(served: Cli
     os.close(reading)
 
 
-def test_it_ends_when_its_reader_has_left(served: CliCommand, provider: Provider) -> None:
-    process, writing, reading = started(served, "One")
+def test_it_fails_when_its_script_has_left(served: CliCommand, provider: Provider) -> None:
+    process, writing, reading = started(served, "One", "Two")
     os.close(reading)
-    process.communicate(PATIENCE_S)
-    assert process.wait() == 0
+    _, errors = process.communicate(PATIENCE_S)
+    assert process.wait() == 1 and errors.endswith("The script that reads the results is gone.\n")
+    assert len(provider.requests) <= 1 and "Traceback" not in errors
     os.close(writing)
 
 

@@ -47,6 +47,7 @@ from co_tui.headless.open_session import SessionOpening, environment_of
 from co_tui.headless.output import CommandContext
 from co_tui.headless.sessions.stored_rows import refresh, stored_row
 from co_tui.inert import one_line
+from co_tui.paths import recorded_path
 from co_tui.session.approvals.modes import ModeRefused
 from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.compaction.compactor import CompactionRefused
@@ -286,6 +287,7 @@ def _absolute(text: str) -> Path:
     """The path. Raises `RequestError` for what can be none."""
     path = Path(text)
     try:
+        path = recorded_path(text)  # as a list of sessions named it
         path.is_dir()
     except OSError as error:
         raise RequestError(INVALID, f"Cannot use the path {one_line(text, 300)}: {error.strerror or error}.") from None

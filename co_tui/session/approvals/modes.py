@@ -1,10 +1,10 @@
 """Switch which calls run without asking (T3b)."""
 
-from pathlib import Path
 from typing import Final
 
 from co_tui.agent.permissions.sandbox import sandbox_failure
 from co_tui.events import ModeChange
+from co_tui.paths import recorded_path
 from co_tui.session.recorder import Recorder
 from co_tui.session.state.session_state import SessionState
 from co_tui.settings.rules import ASK, AUTO, EDITS, NOT_AT_HOME, PLAN, SANDBOX, offered_modes
@@ -23,7 +23,7 @@ async def switch_mode(recorder: Recorder, mode: str, *, at_home: bool) -> None:
         raise ModeRefused(NOT_AT_HOME.format(mode))
     if mode == recorder.state.mode:
         return
-    folders = map(Path, (recorder.state.cwd, *recorder.state.folders))
+    folders = map(recorded_path, (recorder.state.cwd, *recorder.state.folders))
     if mode == AUTO and (failure := await sandbox_failure(SANDBOX, *folders)):
         raise ModeRefused(NO_SANDBOX.format(failure))
     await recorder.record(ModeChange(from_=recorder.state.mode, to=mode))

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 from co_tui.agent.permissions.git_guard import safe_path
 from co_tui.folders import Folders, is_real_folder
-from co_tui.paths import Paths
+from co_tui.paths import Paths, recorded_path
 from co_tui.session.snapshots.commits import Span
 from co_tui.session.snapshots.entries import FOLDER, FileEntry, Snapshot, Uncovered
 from co_tui.session.snapshots.file_diffs import SessionChanges
@@ -146,7 +146,7 @@ def stored_changes(paths: Paths, session_id: str, folders: Folders, environ: Map
 
 def folders_of_log(first: str, added: Sequence[str]) -> Folders:
     """The folders of a stored session, as its log names them."""
-    folders = Folders(Path(first))
+    folders = Folders(recorded_path(first))
     folders.use([*map(Path, added)])
     return folders
 

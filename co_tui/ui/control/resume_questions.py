@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias
 from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.events.model_names import short_name
 from co_tui.inert import one_line
-from co_tui.paths import path_text
+from co_tui.paths import path_text, recorded_path
 from co_tui.session.repository_identity import folder_here
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.workplace.host.address import continue_hint, recorded_address
@@ -53,7 +53,7 @@ class ResumeQuestions:
             answer = await self._answer("This session is from another folder", text, answers)
         finally:
             self._is_asking_folder = False
-        return Path(worked_in) if answer == THERE else here
+        return recorded_path(worked_in) if answer == THERE else here
 
     async def elsewhere(self, busy: SessionBusy) -> ElsewhereAnswer:
         """What to do with a session that another process has open, another user owns, or another machine left open."""
@@ -119,7 +119,7 @@ class ShownSession(Protocol):
 
 def _found_here(state: SessionState, here: Path) -> tuple[bool, Path | None]:
     """Whether a session's folder is on this machine; if not, the same place in this checkout, if that is there."""
-    if Path(state.cwd).is_dir():
+    if recorded_path(state.cwd).is_dir():
         return True, None
     return False, folder_here(state.cwd, state.repository, state.repository_id, here)
 
