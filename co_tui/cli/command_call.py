@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from co_tui.headless.output import CommandContext, say
-from co_tui.settings import DEBUG_VARIABLE, load
+from co_tui.settings import DEBUG_VARIABLE, load_resumed
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -57,13 +57,13 @@ def under_policy_of(row: "SessionRow", call: CommandCall, *, quiet: bool = False
     """The context under a stored session's policy, unless a stronger layer sets another or that policy is gone, which
     is reported unless `quiet`."""
     options, context, environ, cwd = call
-    own = {"policy": row.policy}
-    loaded = load(paths=context.paths, cwd=cwd, environ=environ, command_line=given_settings(options), resumed=own)
-    if not loaded.problems:
-        return context._replace(loaded=loaded)
-    if not quiet:
-        say(f"{loaded.problems[0]} Using {context.loaded.settings.policy}.")
-    return context
+    given = given_settings(options)
+    loaded, why = load_resumed(
+        row.policy, context.loaded, paths=context.paths, cwd=cwd, environ=environ, command_line=given
+    )
+    if why and not quiet:
+        say(why)
+    return context._replace(loaded=loaded)
 
 
 def silence_libraries(environ: Mapping[str, str]) -> None:

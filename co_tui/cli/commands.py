@@ -207,6 +207,8 @@ def _acp(call: CommandCall) -> int:
     _collect_again()
 
     given = {key: value for key in ("model", "policy", "mode") if (value := getattr(options, key, None))}
+    if "policy" in given:
+        given["policy"] = context.loaded.settings.policy  # a path begins here, not in each session's folder
     return acp(context, environ, given)
 
 

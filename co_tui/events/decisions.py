@@ -1,12 +1,13 @@
 """The border for logs from elsewhere: what they decide is taken away, what was said and done stays.
 
-A log decides what runs without a question, in which mode, who gets the conversation, and what the system prompt says.
+A log decides what runs without a question, in which mode, who gets the conversation, what the system prompt says, what
+governs the context, and which words count as the user's or as co-tui's.
 Only a log that this user wrote on this machine may. Each machine marks its decisions, so that one cannot be changed
 or moved to another session.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import Final
 
@@ -15,21 +16,28 @@ from co_tui.events.facts import BY_TYPE, Fact, Unknown
 from co_tui.events.facts.agents import AgentTransfer, ApprovalDecided, ApprovalRequested
 from co_tui.events.facts.base import MARK
 from co_tui.events.facts.board import BoardShown
-from co_tui.events.facts.context import CompactionComplete
+from co_tui.events.facts.context import Clear, CompactionComplete
+from co_tui.events.facts.conversation import Message
 from co_tui.events.facts.life import (
     FoldersChanged,
     ModeChange,
     ModelChange,
+    PolicyChange,
     SessionFork,
     SessionOrigin,
     SessionResume,
     SessionStart,
     Surroundings,
 )
+from co_tui.events.storable import Json
+from co_tui.events.stored_messages import NOTE, QUOTES, RESTORED, RULES, quoted_in
+from co_tui.settings.policies.policy_files import is_policy_path
 
 PUBLIC_MODEL: Final = re.compile(r"(?!gguf:)[\w.:/+-]{0,120}")
 """Neither an address nor a file: those are places a conversation would go to."""
 _SAFE_NAME: Final = re.compile(r"[\w.-]{0,80}")
+ANOTHERS_LOG: Final = "another log"
+"""The source of every note in a log of others: none of them is co-tui's."""
 BY_BORDER: Final = "the import"
 """Who refused a question that another user's log leaves open."""
 
@@ -101,14 +109,16 @@ def undecided(fact: Fact, source: Source = Source.OTHERS) -> Fact:
 
 
 def _of_elsewhere(fact: Fact) -> Fact:
-    """Without addresses, and without what writes the system prompt."""
+    """Without addresses, files of policies, and what writes the system prompt."""
     if isinstance(fact, SessionStart):
         fact = fact.but(surroundings={})
     match fact:
         case SessionOrigin():
-            return fact.but(model=_model(fact.model), policy=fact.policy if _SAFE_NAME.fullmatch(fact.policy) else "")
+            return fact.but(model=_model(fact.model), policy=_policy(fact.policy))
         case ModelChange():
             return fact.but(to=_model(fact.to))
+        case PolicyChange():
+            return fact.but(to=_policy(fact.to))
         case BoardShown():
             return fact.but(note="", tokens=0, entries=0, where="")
         case Surroundings():
@@ -128,12 +138,36 @@ def _of_others(fact: Fact) -> Fact:
             return fact.but(model="", cwd=fact.cwd if fact.cwd.startswith("/") else "")
         case ModelChange():
             return fact.but(to="")
+        case Message():
+            message = _only_said(fact.message)
+            return fact if message is fact.message else fact.but(message=message)
         case ModeChange() | AgentTransfer():
             return fact.but(from_="", to="")
         case CompactionComplete():
-            return fact.but(checkpoint_path="", checkpoint_number=None)
+            replacement = tuple(map(_only_said, fact.replacement))
+            return fact.but(checkpoint_path="", checkpoint_number=None, replacement=replacement)
+        case Clear():
+            return fact.but(carried=tuple(map(_only_said, fact.carried)))
         case _:
             return fact
+
+
+def _only_said(message: Json) -> Json:
+    """The message without words that count as the user's though its text does not say them, and without speaking as
+    co-tui. A note remains one: its text is not a prompt of the user."""
+    metadata = message.get("metadata")
+    if not isinstance(metadata, Mapping) or not {RULES, QUOTES, NOTE, RESTORED} & metadata.keys():
+        return message
+    left = {key: value for key, value in metadata.items() if key not in (RULES, RESTORED)}
+    if QUOTES in left:
+        left[QUOTES] = quoted_in(message, QUOTES)
+    if NOTE in left:
+        left[NOTE] = ANOTHERS_LOG
+    return {**message, "metadata": left}
+
+
+def _policy(name: str) -> str:
+    return name if _SAFE_NAME.fullmatch(name) and not is_policy_path(name) else ""
 
 
 def _model(name: str) -> str:

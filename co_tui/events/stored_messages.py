@@ -88,9 +88,11 @@ def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
 
 def quoted_in(message: Json, kind: str) -> list[str]:
     """The user's words, `RULES` or `QUOTES`, that a message which replaces others says in its own text."""
-    quotes = (message.get("metadata") or {}).get(kind) or ()
-    text = "\n".join(str(part.get("content")) for part in message.get("parts") or ()) if quotes else ""
-    return [quote for quote in quotes if quote and quote in text]
+    quotes = (message.get("metadata") or {}).get(kind)
+    if not quotes or not isinstance(quotes, list | tuple):
+        return []
+    text = "\n".join(str(part.get("content")) for part in message.get("parts") or () if isinstance(part, Mapping))
+    return [quote for quote in quotes if isinstance(quote, str) and quote and quote in text]
 
 
 def command_in(message: Json) -> str:
@@ -133,6 +135,11 @@ def _written_by(typed: TypedSlashCommand, part: Json) -> Iterator[tuple[Role, st
 def note_source(message: Json) -> str:
     """Where a note for the model comes from; empty for other messages."""
     return _text_in(message, NOTE)
+
+
+def note_heading(source: str) -> str:
+    """The first line of a note for the model."""
+    return f"[Note from {source}, not from the user]\n"
 
 
 def _text_in(message: Json, key: str) -> str:

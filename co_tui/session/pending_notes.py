@@ -6,7 +6,7 @@ from typing import Any
 from pydantic_ai.messages import ModelRequest, UserPromptPart
 
 from co_tui.events.storable import storable_text
-from co_tui.events.stored_messages import NOTE
+from co_tui.events.stored_messages import NOTE, note_heading
 
 
 class PendingNotes:
@@ -28,7 +28,7 @@ def note_message(source: str, text: str, **more: Any) -> ModelRequest:
     """A note in the conversation, with more metadata. Its role is user, but it is no prompt."""
     source, text = storable_text(source), storable_text(text)
     return ModelRequest(
-        parts=[UserPromptPart(f"[Note from {source}, not from the user]\n{text}")],
+        parts=[UserPromptPart(f"{note_heading(source)}{text}")],
         timestamp=datetime.now(UTC),
         metadata={NOTE: source, **more},
     )

@@ -8,7 +8,7 @@ from co_tui.settings.all_settings import Settings, about, check, rules, unknown_
 from co_tui.settings.consistency import contradictions, unused
 from co_tui.settings.context_settings import ContextSettings
 from co_tui.settings.files import read_text
-from co_tui.settings.layers import ABOVE_RESUMED, COMMAND_LINE, RESUMED, Loaded, Origin, load
+from co_tui.settings.layers import ABOVE_RESUMED, COMMAND_LINE, RESUMED, Loaded, Origin, load, load_resumed
 from co_tui.settings.markdown.agent_files import AgentFile, AgentFiles
 from co_tui.settings.markdown.command_files import CommandFile, CommandFiles
 from co_tui.settings.policies.policy_files import (
@@ -57,6 +57,7 @@ __all__ = [
     "instructions_in_force",
     "is_policy_path",
     "load",
+    "load_resumed",
     "own_skill_folders",
     "policy_description",
     "policy_groups",

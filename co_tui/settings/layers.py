@@ -138,6 +138,24 @@ def load(
     )
 
 
+def load_resumed(
+    policy: str,
+    otherwise: Loaded,
+    *,
+    paths: Paths,
+    cwd: Path,
+    environ: Mapping[str, str],
+    command_line: Mapping[str, object],
+) -> tuple[Loaded, str]:
+    """The settings under the policy of a stored session. If that cannot be used, `otherwise`, and a sentence that says
+    why: its log may come from elsewhere, so it never names a file to run."""
+    resumed = {"policy": policy}
+    loaded = load(paths=paths, cwd=cwd, environ=environ, command_line=command_line, resumed=resumed)
+    if not loaded.problems:
+        return loaded, ""
+    return otherwise, f"{loaded.problems[0]} Using {otherwise.settings.policy}."
+
+
 def _merged(
     paths: Paths,
     cwd: Path,

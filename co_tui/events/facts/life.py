@@ -184,14 +184,15 @@ class PolicyChange(Logged):
     ENTRY = EntryStyle("⇄", EntryKind.CHANGE)
     from_: str
     to: str
+    """Empty for a file in a log from elsewhere: such a policy does not count here."""
     window_before: int | None = None
     window_after: int | None = None
 
     def timeline_text(self) -> str:
-        return f"policy → {short(self.to)}"
+        return f"policy → {short(self.to)}" if self.to else "policy changed"
 
     def export_entry(self) -> ExportEntry:
-        return ExportEntry(f"Policy changed to {long(self.to)}")
+        return ExportEntry(f"Policy changed{f' to {long(self.to)}' if self.to else ''}")
 
 
 class ModeChange(Logged):

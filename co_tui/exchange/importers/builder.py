@@ -19,7 +19,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
-from co_tui.events.stored_messages import COMMAND, NOTE, SLASH, file_label, title_of
+from co_tui.events.stored_messages import COMMAND, NOTE, SLASH, file_label, note_heading, title_of
 from co_tui.exchange.importers.foreign_values import Content
 from co_tui.exchange.importers.imported import ImportedSession
 from co_tui.exchange.importers.imported_log import START, Compacted, Delegated, Item, Said, WentBack, log_of
@@ -185,7 +185,7 @@ class SessionBuilder:
             metadata = {SLASH: {"typed": slash, "source": self._source}}
         elif by_program:
             metadata = {NOTE: self._source}
-            text = f"[Note from {self._source}, not from the user]\n{text}"
+            text = f"{note_heading(self._source)}{text}"
         part = UserPromptPart(self._with_images(text, images), timestamp=when)
         message = ModelRequest(parts=[part], timestamp=when, metadata=metadata or None)
         opens_turn = not command and not by_program

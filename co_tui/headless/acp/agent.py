@@ -53,7 +53,7 @@ from co_tui.session.attachments import AttachmentRefused
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.forking import fork_stored
 from co_tui.session.runtime.runtime_switcher import WindowTooSmall
-from co_tui.settings import Loaded, load
+from co_tui.settings import Loaded, load, load_resumed, policy_names
 from co_tui.settings.mcp_servers import McpServer
 from co_tui.settings.rules import MODES
 from co_tui.store.housekeeping import move_to_trash
@@ -139,7 +139,7 @@ class Agent:
         self, session_id: str, cwd: str, mcp_servers: Servers = None, additional_directories: Further = None, **_: Any
     ) -> ForkSessionResponse:
         try:
-            opening = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers, additional_directories)
+            opening, _ = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers, additional_directories)
             if (source := self._open.get(session_id)) is not None:
                 fork = await source.session.fork()
             else:
@@ -218,9 +218,7 @@ class Agent:
                 case "model":
                     await session.switcher.switch_model(value, compact=True)
                 case "policy":
-                    await session.switcher.switch_policy(
-                        self._loaded(self._session(session_id).folder, policy=value).settings
-                    )
+                    await session.switcher.switch_policy(self._chosen_policy(self._session(session_id), value).settings)
                 case "mode":
                     raise RequestError(
                         INVALID, f"There is no mode {one_line(value, 60)}. Choose from: {', '.join(MODES)}."
@@ -245,7 +243,7 @@ class Agent:
         self, session_id: str, cwd: str, mcp_servers: Servers, further: Further, *, replay: bool = False
     ) -> OpenSession:
         try:
-            opening = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers, further)
+            opening, why = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers, further)
             await self.close_session(session_id)
             opened = await OpenSession.open(opening, self._editor)
         except (StoreError, ModelUnusable) as error:
@@ -253,30 +251,48 @@ class Agent:
         self._open[opened.session.id] = opened
         if replay:
             await opened.replay()
-        opened.offer_commands()
+        opened.offer_commands(why)
         return opened
 
-    def _opening(self, session_id: str, cwd: str, mcp_servers: Servers, further: Further = None) -> SessionOpening:
+    def _opening(
+        self, session_id: str, cwd: str, mcp_servers: Servers, further: Further = None
+    ) -> tuple[SessionOpening, str]:
+        """How to open the session, and why not under its own policy, if that cannot be used."""
         folder = _absolute(cwd)
         if not folder.is_dir():
             raise RequestError(INVALID, f"There is no folder {one_line(cwd, 300)}.")
         for each in further or ():
             _absolute(each)
-        own = {}
+        loaded, why = self._loaded(folder, self._given), ""
         if session_id:
-            own = {"policy": stored_row(session_id, self._context).policy}
-        loaded = self._loaded(folder, **own)
+            policy = stored_row(session_id, self._context).policy
+            loaded, why = load_resumed(
+                policy,
+                loaded,
+                paths=self._context.paths,
+                cwd=folder,
+                environ=self._environ,
+                command_line=self._given,
+            )
         servers = {**loaded.settings.mcp_servers, **{each.name: _server(each) for each in mcp_servers or ()}}
         settings = loaded.settings.but(mcp_servers=servers)
         workplace = self._context.workplace.in_folder(folder)
         workplace.add_dirs = (*workplace.add_dirs, *(further or ()))
         context = self._context._replace(loaded=loaded.but(settings=settings), workplace=workplace)
         model = loaded.overriding_model
-        return SessionOpening(context, self._environ, folder, session_id, model, works_in_folder=True)
+        return SessionOpening(context, self._environ, folder, session_id, model, works_in_folder=True), why
 
-    def _loaded(self, folder: Path, **more: str) -> Loaded:
+    def _chosen_policy(self, opened: OpenSession, policy: str) -> Loaded:
+        """The settings under a policy that the editor chose: one of those offered to it. Raises `RequestError`."""
+        offered = policy_names(self._context.paths)
+        if policy not in offered and policy != self._given.get("policy"):
+            raise RequestError(
+                INVALID, f"There is no policy {one_line(policy, 60)}. Choose from: {', '.join(offered)}."
+            )
+        return self._loaded(opened.folder, {**self._given, "policy": policy})
+
+    def _loaded(self, folder: Path, given: Mapping[str, Any]) -> Loaded:
         """The settings in a folder. Raises `RequestError`."""
-        given = {**{key: value for key, value in more.items() if value}, **self._given}
         loaded = load(paths=self._context.paths, cwd=folder, environ=self._environ, command_line=given)
         if loaded.problems:
             raise RequestError(INVALID, " ".join(loaded.problems))

@@ -136,17 +136,17 @@ class OpenSession:
         for update in replayed(self.session.resumed_from, self.folder):
             await self._editor.update(self.session.id, update)
 
-    def offer_commands(self) -> None:
-        """Tell the editor which commands there are, and what is not used of further folders, once it knows the session:
-        after what runs now has answered."""
-        self._offering = asyncio.create_task(self._offer_commands())
+    def offer_commands(self, *problems: str) -> None:
+        """Tell the editor which commands there are, what was wrong, and what is not used of further folders, once it
+        knows the session: after what runs now has answered."""
+        self._offering = asyncio.create_task(self._offer_commands(*problems))
 
-    async def _offer_commands(self) -> None:
+    async def _offer_commands(self, *problems: str) -> None:
         paths = self._opening.context.paths
         files = await asyncio.to_thread(commands_in_force, paths, self.folder, self.session.settings)
         waiting = map(waiting_instructions_text, await asyncio.to_thread(self.session.folders.untrusted))
         with contextlib.suppress(ConnectionError):
-            for sentence in (*self.session.folders.problems, *waiting):
+            for sentence in filter(None, (*problems, *self.session.folders.problems, *waiting)):
                 await self._say(sentence)
             await self._editor.update(self.session.id, commands_update(files))
 

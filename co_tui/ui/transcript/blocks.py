@@ -31,7 +31,7 @@ from co_tui.events import (
 from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
 from co_tui.events.model_names import model_name
-from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces
+from co_tui.events.stored_messages import Role, attached_name, command_in, note_heading, note_source, pieces
 from co_tui.events.tool_wording import (
     INTERRUPTED,
     Stage,
@@ -358,7 +358,8 @@ class BlockBuilder:
                     output = _unfenced(text.partition("\n\n")[2])
                     self.command(command_in(message), output, text.partition("\n")[0], seq)
                 case "note":
-                    self.model_note(note_source(message), text.partition("\n")[2], seq)
+                    source = note_source(message)
+                    self.model_note(source, text.removeprefix(note_heading(source)), seq)
                 case _:
                     last = self._spoken(role, text, part, time, seq) or last
         if interrupted and last is not None:
