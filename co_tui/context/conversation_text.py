@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.request.tool_outputs import ends_of
 from co_tui.events.content import content_text, prompt_text
-from co_tui.events.stored_messages import REPLACES, SUMMARY
+from co_tui.events.stored_messages import REPLACES, SUMMARY, typed_command
 
 CLIPS: Final = ((12_000, 20_000), (4_000, 8_000), (1_200, 3_000), (400, 1_200))
 """Length limits in characters for (tool results, texts), tried in order until everything fits."""
@@ -101,10 +101,12 @@ def _request(message: ModelRequest, inputs: dict[str, str]) -> list[str]:
     metadata = message.metadata or {}
     if REPLACES in metadata and (SUMMARY in metadata or not metadata[REPLACES]):
         return []  # passed separately, to be updated; what is under way is written again
+    typed = typed_command(metadata)
+    written_by = f"{typed.text}\n[What {typed.source} says, not the user:]\n" if typed is not None else ""
     blocks = []
     for part in message.parts:
         if isinstance(part, UserPromptPart):
-            blocks.append(f"## User\n{prompt_text(part.content).strip()}")
+            blocks.append(f"## User\n{written_by}{prompt_text(part.content).strip()}")
         elif isinstance(part, ToolReturnPart | RetryPromptPart) and part.tool_name:
             returned = content_text(part.content, indent=2)
             blocks.append(_tool_result(part.tool_name, inputs.pop(part.tool_call_id, ""), returned))

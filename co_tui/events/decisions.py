@@ -9,7 +9,7 @@ or moved to another session.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import IntEnum
-from typing import Final
+from typing import Any, Final
 
 from co_tui.events.event import Event
 from co_tui.events.facts import BY_TYPE, Fact, Unknown
@@ -30,7 +30,7 @@ from co_tui.events.facts.life import (
     Surroundings,
 )
 from co_tui.events.storable import Json
-from co_tui.events.stored_messages import NOTE, QUOTES, RESTORED, RULES, quoted_in
+from co_tui.events.stored_messages import INSTRUCTIONS, NOTE, QUOTES, RESTORED, RULES, quoted_in
 from co_tui.settings.policies.policy_files import is_policy_path
 
 PUBLIC_MODEL: Final = re.compile(r"(?!gguf:)[\w.:/+-]{0,120}")
@@ -153,8 +153,12 @@ def _of_others(fact: Fact) -> Fact:
 
 
 def _only_said(message: Json) -> Json:
-    """The message without words that count as the user's though its text does not say them, and without speaking as
-    co-tui. A note remains one: its text is not a prompt of the user."""
+    """The message without words that count as the user's though its text does not say them, without speaking as
+    co-tui, and without saying which instructions of a project were read. A note remains one: its text is not a prompt
+    of the user."""
+    parts = message.get("parts")
+    if isinstance(parts, list | tuple) and any(map(_instructions_in, parts)):
+        message = {**message, "parts": [_without_instructions(part) for part in parts]}
     metadata = message.get("metadata")
     if not isinstance(metadata, Mapping) or not {RULES, QUOTES, NOTE, RESTORED} & metadata.keys():
         return message
@@ -164,6 +168,17 @@ def _only_said(message: Json) -> Json:
     if NOTE in left:
         left[NOTE] = ANOTHERS_LOG
     return {**message, "metadata": left}
+
+
+def _instructions_in(part: object) -> bool:
+    metadata = part.get("metadata") if isinstance(part, Mapping) else None
+    return isinstance(metadata, Mapping) and INSTRUCTIONS in metadata
+
+
+def _without_instructions(part: Any) -> Any:
+    if not _instructions_in(part):
+        return part
+    return {**part, "metadata": {key: value for key, value in part["metadata"].items() if key != INSTRUCTIONS}}
 
 
 def _policy(name: str) -> str:

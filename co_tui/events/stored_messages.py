@@ -44,6 +44,8 @@ RESTORED = "co_tui_restored"
 (`as_before`), and which are not (`changed`)."""
 SLASH = "co_tui_slash"
 """Metadata of a prompt that a slash command wrote: what the user typed, and the file or server that it comes from."""
+INSTRUCTIONS = "co_tui_instructions"
+"""Metadata of a tool's result: the names of the project's instruction files that were added to it."""
 COMPACTED_AS = "co_tui_compacted_as"
 """The signal by which a provider reported with this reply that it compacted the conversation by itself."""
 FOREIGN_ID = "co_tui_foreign_id"
@@ -109,7 +111,11 @@ class TypedSlashCommand(NamedTuple):
 
 def slash_command_in(message: Json) -> TypedSlashCommand | None:
     """The slash command that wrote a prompt; None for other messages."""
-    metadata = message.get("metadata")
+    return typed_command(message.get("metadata"))
+
+
+def typed_command(metadata: object) -> TypedSlashCommand | None:
+    """The same from a message's metadata."""
     stored = metadata.get(SLASH) if isinstance(metadata, Mapping) else None
     if not isinstance(stored, Mapping):
         return None

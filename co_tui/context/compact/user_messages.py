@@ -25,7 +25,7 @@ from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.text_calls import calls_in_text, is_observation
 from co_tui.events.content import content_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
-from co_tui.events.stored_messages import QUOTES, RULES, SUMMARY, UNQUOTED
+from co_tui.events.stored_messages import QUOTES, RECOLLECTED, RULES, SUMMARY, UNQUOTED, typed_command
 from co_tui.events.tool_calls import COMMAND_TOOLS, LABEL_CHARS, PRESENT_PLAN, gist_of_call, objects_in
 from co_tui.events.wording import counted
 from co_tui.inert import one_line
@@ -97,9 +97,10 @@ def user_messages_in(replaced: Iterable[ModelMessage]) -> UserMessages:
             rules.update(dict.fromkeys(_rules_in(answer.words) if answer.is_reason else ()))
             said.append(clipped(answer.line))
         if is_prompt(message):
+            typed = typed_command(message.metadata)
             texts = (each for each in _texts(message) if not (is_observed and is_observation(each)))
-            text = "\n".join(texts).strip()
-            if _COMMAND.fullmatch(text) and not question:
+            text = "\n".join(texts).strip() if typed is None else typed.text.strip()
+            if typed is None and _COMMAND.fullmatch(text) and not question:
                 continue
             rules.update(dict.fromkeys(_rules_in(text)))
             if text and question and len(text) <= SHORT_CHARS:
@@ -191,8 +192,11 @@ def _line(text: str) -> str:
 
 
 def _texts(message: ModelRequest) -> list[str]:
+    """What the user typed in a prompt, without a summary or a recollection that was put before it."""
+    metadata = message.metadata or {}
     texts = (typed_text(part.content) for part in message.parts if isinstance(part, UserPromptPart))
-    return [without_envelopes(text) for text in texts if not text.startswith(EARLIER)]
+    added = (EARLIER if SUMMARY in metadata else None, metadata.get(RECOLLECTED))
+    return [without_envelopes(text) for text in texts if not any(each and text.startswith(each) for each in added)]
 
 
 def _fitting(lines: Sequence[str], room: float) -> tuple[set[str], float]:

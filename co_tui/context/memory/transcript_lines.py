@@ -19,7 +19,7 @@ from co_tui.context.memory.text_calls import pieces_of, values_text
 from co_tui.context.memory.unwrap import unwrapped
 from co_tui.events.content import attached_texts, content_text, prompt_text, typed_text
 from co_tui.events.refusals import DENIED, read_refusal
-from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES
+from co_tui.events.stored_messages import COMMAND, NOTE, REPLACES, typed_command
 from co_tui.inert import one_line
 
 LINE_CHARS: Final = 240
@@ -87,11 +87,13 @@ def transcript_parts(message: ModelMessage) -> Iterator[TranscriptPart]:
 
 def _requested(message: ModelRequest, not_said: str) -> Iterator[TranscriptPart]:
     """`not_said` is the heading of a message that the user did not write as a prompt."""
+    typed = typed_command(message.metadata)
     for part in message.parts:
         if isinstance(part, UserPromptPart) and not_said:
             yield TranscriptPart(not_said, prompt_text(part.content))
         elif isinstance(part, UserPromptPart):
-            yield TranscriptPart(USER, typed_text(part.content))
+            by = USER if typed is None else f"{_name(typed.source)} says"
+            yield TranscriptPart(by, typed_text(part.content))
             yield from (
                 TranscriptPart(f"the file {one_line(name, NAME_CHARS)} says", text)
                 for name, text in attached_texts(part.content)
@@ -99,6 +101,8 @@ def _requested(message: ModelRequest, not_said: str) -> Iterator[TranscriptPart]
         elif isinstance(part, ToolReturnPart | RetryPromptPart):
             by, text = f"{_name(part.tool_name or 'a check')} returned", unwrapped(content_text(part.content))
             yield TranscriptPart(by, text, part.tool_call_id, _refusal(part, text))
+    if typed is not None:
+        yield TranscriptPart(USER, typed.text)  # last: the places of the others are in stored journals
 
 
 def _refusal(part: ToolReturnPart | RetryPromptPart, text: str) -> str:

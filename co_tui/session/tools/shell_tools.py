@@ -90,7 +90,7 @@ class LimitedShell(Shell[Any]):
         elif call.tool_name == "check_command" and FINISHED in str(result):
             self._commands.note_seen(str(args.get("command_id")))
             await self._commands.keep_printed(str(args.get("command_id")))
-        if notes := self._commands.take_notes():
+        if isinstance(result, str) and (notes := self._commands.take_notes()):
             result = f"{result}\n[{notes}]"
         if call.tool_name != "run_command":
             return result  # the id of a refused command may be reused

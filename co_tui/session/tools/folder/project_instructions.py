@@ -2,11 +2,9 @@
 
 import asyncio
 import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from html import unescape
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +15,7 @@ from pydantic_ai.workspaces import Workspace, WorkspaceError
 from pydantic_ai_harness.repo_context import ContextFile, RepoContext
 
 from co_tui.agent.library_internals import discover_instruction_files, find_dir_context_file, render_context_file
-from co_tui.events.stored_messages import text_of
+from co_tui.events.stored_messages import INSTRUCTIONS
 from co_tui.events.tool_calls import changed_paths
 from co_tui.session.state.session_state import SessionState
 from co_tui.session.tools.folder.globs import path_globs
@@ -30,7 +28,6 @@ TOUCHING: Final = frozenset(("read_file", "write_file", "edit_file", "edit_files
 """Tools whose results bring the instructions of the folders they touch."""
 MOST_FOLDERS: Final = 20
 NOTE: Final = "[Instructions of the project for this folder:]"
-_SHOWN: Final = re.compile(r'^<context-file path="([^"\n]*)">$', re.MULTILINE)
 
 
 class InstructionSources(NamedTuple):
@@ -124,14 +121,16 @@ class NestedInstructions(AbstractCapability[Any]):
         text = result.return_value if isinstance(result, ToolReturn) else result
         if call.tool_name not in TOUCHING or not isinstance(text, str):
             return result
-        blocks = [block for path in changed_paths(call.tool_name, args) for block in await self._new_blocks(path)]
-        if not blocks:
+        new = [each for path in changed_paths(call.tool_name, args) for each in await self._new_blocks(path)]
+        if not new:
             return result
-        longer = "\n\n".join([text, NOTE, *blocks])
-        return replace(result, return_value=longer) if isinstance(result, ToolReturn) else longer
+        longer = "\n\n".join([text, NOTE, *(block for _, block in new)])
+        whole = result if isinstance(result, ToolReturn) else ToolReturn(return_value=text)
+        labels = {INSTRUCTIONS: [label for label, _ in new]}
+        return replace(whole, return_value=longer, metadata={**(whole.metadata or {}), **labels})
 
-    async def _new_blocks(self, path: str) -> list[str]:
-        """The instructions for a path that the model was not given yet, outermost first."""
+    async def _new_blocks(self, path: str) -> list[tuple[str, str]]:
+        """The instructions for a path that the model was not given yet, outermost first: their labels and texts."""
         blocks = []
         with suppress(OSError, ValueError, WorkspaceError):
             sources, real = await asyncio.to_thread(self._place, path)
@@ -140,7 +139,11 @@ class NestedInstructions(AbstractCapability[Any]):
                     imported = await asyncio.to_thread(self._with_imports, sources.texts, found)
                     if imported:
                         self._shown.add(label)
-                    blocks += [render_context_file(each, label=self._label(each, sources)) for each in imported]
+                    labels = [self._label(each, sources) for each in imported]
+                    blocks += [
+                        (label, render_context_file(each, label=label))
+                        for label, each in zip(labels, imported, strict=True)
+                    ]
         return blocks
 
     def _place(self, path: str) -> tuple[InstructionSources, Path]:
@@ -202,6 +205,7 @@ class _Shown:
 
 
 def _shown_in(state: SessionState) -> set[str]:
+    """By what their results were logged with; a text may say anything."""
     parts = (part for entry in state.history for part in entry.message.get("parts", ()))
-    results = (text_of(part.get("content")) for part in parts if part.get("part_kind") == "tool-return")
-    return {unescape(label) for text in results if NOTE in text for label in _SHOWN.findall(text)}
+    about = (part.get("metadata") for part in parts if part.get("tool_name") in TOUCHING)
+    return {str(label) for each in about if isinstance(each, Mapping) for label in each.get(INSTRUCTIONS) or ()}
