@@ -102,7 +102,11 @@ def undecided(fact: Fact, source: Source = Source.OTHERS) -> Fact:
     if MARK in fact.FIELDS and getattr(fact, MARK):
         fact = fact.but(mark="")
     if isinstance(fact, ApprovalDecided):
-        return fact.but(scope="once", rules=(), pattern="", mode="") if fact.scope != "once" or fact.mode else fact
+        return (
+            fact.but(scope="once", rules=(), folder="", pattern="", mode="")
+            if fact.scope != "once" or fact.mode
+            else fact
+        )
     if source is Source.OTHERS:
         fact = _of_others(fact)
     return fact if source is Source.HERE else _of_elsewhere(fact)

@@ -48,7 +48,8 @@ class StoredLog(NamedTuple):
 
     state: SessionState
     asked_again: tuple[str, ...]
-    """Approvals that do not count, named once: they were given on another machine, or to an earlier version."""
+    """Approvals that do not count, named once: they were given on another machine, in another folder, or to
+    an earlier version."""
     source: Source
 
 
@@ -123,7 +124,10 @@ class Environment:
                 source = source_of(reading, session_id) if log else Source.OTHERS
             counted = list(self.marks.counted(log, source))
             state = replay(counted)
-            return StoredLog(state, uncounted_rules(log, counted, state), source)
+            here = self.workplace.text
+            there = () if here == state.cwd else state.allowed
+            elsewhere = [str(rule) for rule in there if rule not in state.allowed_elsewhere.get(here, ())]
+            return StoredLog(state, (*uncounted_rules(log, counted, state), *elsewhere), source)
 
         return await asyncio.to_thread(read)
 

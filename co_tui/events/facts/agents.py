@@ -59,6 +59,8 @@ class ApprovalDecided(Logged):
     """How long the answer applies. Older versions wrote `pattern` for `project`."""
     rules: tuple[str, ...] = ()
     """The permission rules it adds."""
+    folder: str = ""
+    """Where these hold; empty for older ones: in the folder that the session worked in then."""
     pattern: str = ""
     """Written by older versions instead of rules."""
     mode: str = ""

@@ -105,7 +105,7 @@ class Approvals:
             asked_with = await batch()
             answer = await self._answer(asked, verdict, asked_with)
             self.rest += asked_with.rest if answer.approved and answer.rest else ()
-        decided = _decided(asked, answer)
+        decided = _decided(asked, answer, self._recorder.state.cwd)
         await self._recorder.record(decided, *self._mode_changes(decided))
         self._keep(asked, decided)
         return None if decided.approved else ToolDenied(_refusal(asked.tool, decided))
@@ -193,7 +193,7 @@ def not_answered(asked: Sequence[ApprovalRequested]) -> list[ToolReturnPart]:
 
 def withdrawn(pending: Sequence[ApprovalRequested], reason: str) -> list[ApprovalDecided]:
     """The decisions on questions that will not be answered."""
-    return [_decided(each, _unanswered(reason)) for each in pending]
+    return [_decided(each, _unanswered(reason), "") for each in pending]
 
 
 def refused(decided: ApprovalDecided, tool: str) -> ToolReturnPart:
@@ -244,13 +244,14 @@ def _hook_reason(asked: ApprovalRequested) -> str:
     return f"A {PRE_TOOL_USE} hook changed its input." if asked.is_changed else ""
 
 
-def _decided(asked: ApprovalRequested, answer: Approval) -> ApprovalDecided:
+def _decided(asked: ApprovalRequested, answer: Approval, folder: str) -> ApprovalDecided:
     return ApprovalDecided(
         call_id=asked.call_id,
         approved=answer.approved,
         by=answer.by,
         scope=answer.scope,
         rules=tuple(map(storable_text, answer.rules)),
+        folder=folder if answer.rules else "",
         mode=answer.mode,
         reason=storable_text(answer.reason),
         agent=asked.agent,

@@ -133,7 +133,7 @@ class Questions(Protocol):
     async def ask(self, question: ModelQuestion) -> ModelAnswer: ...
 
 
-ASKED_AGAIN = "Allowed on another machine or in an earlier version, so it asks once more: {}."
+ASKED_AGAIN = "Allowed on another machine, in another folder or in an earlier version, so it asks once more: {}."
 USER = "user"
 """Who decided if it was the user."""
 BY_SCRIPT = "script"

@@ -202,13 +202,16 @@ def _speaker(fact: AgentTransfer) -> str:
 
 
 def _placed(state: SessionState, place: SessionOrigin) -> SessionState:
-    moved = bool(place.cwd and state.cwd) and host_of(place.cwd) != host_of(state.cwd)
+    cwd = place.cwd or state.cwd
+    moved = bool(state.cwd) and host_of(cwd) != host_of(state.cwd)
+    allowed = {**state.allowed_elsewhere, state.cwd: state.allowed}
     return state.but(
-        allowed=() if moved else state.allowed,  # what was allowed on one host is not on another
+        allowed=allowed.pop(cwd, ()),
+        allowed_elsewhere={folder: rules for folder, rules in allowed.items() if rules},
         folders=() if moved else state.folders,
         model=place.model or state.model,
         policy=place.policy or state.policy,
-        cwd=place.cwd or state.cwd,
+        cwd=cwd,
         repository=place.repository or state.repository,
         repository_id=place.repository_id if place.repository else state.repository_id,
         branch=place.branch or state.branch,
@@ -336,9 +339,12 @@ def _resolved(state: SessionState, refs: Iterable[Ref]) -> AppendOnly[Entry]:
 
 def _decided(state: SessionState, fact: ApprovalDecided) -> SessionState:
     asked = next((each for each in state.pending if (each.call_id, each.agent) == (fact.call_id, fact.agent)), None)
-    rules = filter(is_narrow, rules_of(asked.tool, fact) if asked is not None else ())
-    state = state.but(allowed=tuple(dict.fromkeys((*state.allowed, *rules))))
-    return state.but(pending=_others(state, fact))
+    rules = tuple(filter(is_narrow, rules_of(asked.tool, fact) if asked is not None else ()))
+    state = state.but(pending=_others(state, fact))
+    if rules and (folder := fact.folder or state.cwd) != state.cwd:
+        there = dict.fromkeys((*state.allowed_elsewhere.get(folder, ()), *rules))
+        return state.but(allowed_elsewhere={**state.allowed_elsewhere, folder: tuple(there)})
+    return state.but(allowed=tuple(dict.fromkeys((*state.allowed, *rules))))
 
 
 def _others(state: SessionState, fact: ApprovalRequested | ApprovalDecided) -> tuple[ApprovalRequested, ...]:

@@ -130,7 +130,9 @@ class SessionState(Record):
     pending: tuple[ApprovalRequested, ...] = ()
     """Calls that wait for approval, in the order of asking."""
     allowed: tuple[Rule, ...] = ()
-    """The rules that answers allowed beyond a single call."""
+    """The rules that answers allowed beyond a single call, in the folder that it works in."""
+    allowed_elsewhere: Mapping[str, tuple[Rule, ...]] = MappingProxyType({})
+    """Those allowed in other folders that it worked in, by folder: they hold there only."""
     mode: str = ASK
     """Which calls run without asking."""
     folders: tuple[str, ...] = ()

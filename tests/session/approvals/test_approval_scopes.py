@@ -10,12 +10,13 @@ from pydantic_ai.exceptions import ApprovalRequired
 from pydantic_ai.tools import RunContext, Tool
 from pydantic_ai.toolsets import FunctionToolset
 
-from co_tui.events import ApprovalDecided
+from co_tui.events import ApprovalDecided, ApprovalRequested, Event, Fact, SessionResume, SessionStart
 from co_tui.session.approvals.questions import NOT_APPROVED, READ_ONLY, Approval, Scope, Unattended
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
+from co_tui.session.state.derive import replay
 from co_tui.session.turns.turn import Outcome
-from co_tui.settings.permission_rules import RuleInForce, parse_rule
+from co_tui.settings.permission_rules import Rule, RuleInForce, parse_rule
 from tests.support.approving import YES, Person, Tools, asking, environment_with, left, log_of, returns
 from tests.support.environments import ScriptedModel, facts
 from tests.support.long_run import also_in_a_long_run
@@ -85,6 +86,46 @@ async def test_what_was_allowed_for_the_session_holds_after_resuming(home: Path,
     assert await resumed.submit("again") is Outcome.DONE
     assert person.asked == [] and (folder / "src/b").read_text() == "y"
     await left(environment, resumed)
+
+
+async def test_what_was_allowed_for_the_session_holds_in_that_folder_only(
+    home: Path, folder: Path, tmp_path: Path
+) -> None:
+    rule, call = "Bash(make test)", ("run_command", {"command": "make test"})
+    other = repository(tmp_path / "other")
+    for place in (folder, other):
+        (place / "Makefile").write_text("test:\n\ttouch made\n")
+    session_id, asked = "", list[tuple[int, tuple[str, ...]]]()
+    for place in (folder, other, other, folder):
+        person = Person(answered("session", rule))
+        environment = working_in(place, home, Working(call), person)
+        opening = Session.resume(environment, session_id) if session_id else Session.start(environment, "scripted")
+        session = await opening
+        session_id = session.id
+        assert await session.submit("go") is Outcome.DONE and (place / "made").exists()
+        asked.append((len(person.asked), session.asked_again))
+        if place is other and len(asked) == 2:
+            decided = facts(log_of(environment, session), ApprovalDecided)
+            assert [each.folder for each in decided] == [str(folder), str(other)]
+        await left(environment, session)
+    assert asked == [(1, ()), (1, (rule,)), (0, ()), (0, ())]
+
+
+def test_an_older_answer_holds_in_the_folder_that_the_session_worked_in_then() -> None:
+    def at(*log: Fact) -> tuple[Rule, ...]:
+        return replay(Event(session_id="s", seq=n, timestamp="", fact=fact) for n, fact in enumerate(log, 1)).allowed
+
+    asked = ApprovalRequested(call_id="1", tool="run_command", arguments={"command": "make x"})
+    allowed = ApprovalDecided(call_id="1", approved=True, scope="session", rules=("Bash(make x)",))
+    start, moved, back = SessionStart(cwd="/a"), SessionResume(cwd="/b"), SessionResume(cwd="/a")
+    rules = (parse_rule("Bash(make x)"),)
+    assert (
+        at(start, asked, allowed) == at(start, asked, allowed, moved, back) == at(start, moved, asked, allowed) == rules
+    )
+    assert at(start, asked, allowed, moved) == at(start, moved, asked, allowed, back) == ()
+    assert (
+        at(start, asked, allowed.but(folder="/b")) == () and at(start, asked, allowed.but(folder="/b"), moved) == rules
+    )
 
 
 async def test_what_was_allowed_for_the_project_holds_in_its_next_session(home: Path, folder: Path) -> None:
