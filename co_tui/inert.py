@@ -3,6 +3,8 @@
 import re
 from functools import cache
 
+from co_tui.late_pattern import late_pattern
+
 _JOINERS = (0x200C, 0x200D)
 """Invisible, but needed for Persian, Indic scripts and joined emoji: kept."""
 _DECEPTIVE = (
@@ -11,11 +13,19 @@ _DECEPTIVE = (
     # Line ends that only some programs recognise.
     0x2028, 0x2029,
     # Invisible characters, which hide text or make two different words look the same.
-    0x00AD, 0x034F, 0x17B4, 0x17B5, 0x180E, 0x200B, *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0x3164, 0xFEFF,
-    0xFFA0, *range(0xFFF9, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
+    0x00AD, 0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x200B, *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0x3164,
+    0xFEFF, 0xFFA0, *range(0xFFF9, 0xFFFC), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),
+    # Variation selectors, of which any number may follow a character: enough to hide a text in.
+    *range(0x180B, 0x1810), *range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0),
     # Tags, an invisible alphabet. Three regional flags need them and are shown as a black flag.
     *range(0xE0000, 0xE0080),
 )  # fmt: skip
+_STYLES = ("\ufe0e", "\ufe0f")
+"""Show the symbol before them as text or as an emoji; kept there, once."""
+_STRAY_STYLE = late_pattern(
+    "(?<![#*0-9©®\u203c\u2049\u2122\u2139\u2194-\u21aa\u231a-\u23fa\u24c2\u25aa-\u27bf\u2934\u2935\u2b05-\u2b55\u3030"
+    "\u303d\u3297\u3299\U0001f000-\U0001faff])[\ufe0e\ufe0f]"
+)
 
 _VISIBLE = {
     **{code: 0x2400 + code for code in range(32) if chr(code) not in "\n\t"},
@@ -29,7 +39,8 @@ _VISIBLE = {
 
 def inert(text: str) -> str:
     """Replace every character that controls, reorders or hides by a visible symbol; keep newlines and tabs."""
-    return text.replace("\r\n", "\n").translate(_VISIBLE)
+    text = text.replace("\r\n", "\n").translate(_VISIBLE)
+    return _STRAY_STYLE.sub("\ufffd", text) if any(each in text for each in _STYLES) else text
 
 
 def inert_json(text: str) -> str:
@@ -44,7 +55,9 @@ def inert_json(text: str) -> str:
 
 @cache
 def _risky() -> re.Pattern[str]:
-    return re.compile("[" + "".join(map(chr, (0x7F, *range(0x80, 0xA0), *_DECEPTIVE, *_JOINERS))) + "]+")
+    return re.compile(
+        "[" + "".join(map(chr, (0x7F, *range(0x80, 0xA0), *_DECEPTIVE, *_JOINERS, *map(ord, _STYLES)))) + "]+"
+    )
 
 
 def _escape(character: str) -> str:

@@ -48,6 +48,9 @@ class TrustRequest(Record):
     commands: tuple[str, ...] = ()
     """The slash commands it defines, those first that allow something for their turn."""
     command_files: tuple[Path, ...] = ()
+    exact: Mapping[str, object] = {}
+    """What the agents, slash commands and instructions may do, part by part, by the key of their list: two that differ
+    may read the same on one line."""
     is_added: bool = False
     """Whether it is about a folder that is added to a session: then only instructions are requested."""
 
@@ -84,7 +87,7 @@ class TrustRequest(Record):
         """Hash of what is requested; independent of the rest of the file."""
         import hashlib  # most first paints do not need it
 
-        return hashlib.sha256(_canonical(self.requested).encode()).hexdigest()
+        return hashlib.sha256(_canonical({**self.requested, **self.exact}).encode()).hexdigest()
 
 
 class Trust:
@@ -95,16 +98,11 @@ class Trust:
 
     def has(self, request: TrustRequest) -> bool:
         """Whether the user granted exactly this request."""
-        return self._answer(request) is True
+        return self.answer(request) is True
 
     def was_asked(self, request: TrustRequest) -> bool:
         """Whether the user already answered, with yes or no."""
-        return self._answer(request) is not None
-
-    def answer_about(self, folder: Path) -> bool | None:
-        """The user's latest answer about a folder, whatever it requested then; None without one."""
-        answer = self._read().get(path_text(folder.resolve()))
-        return answer["trusted"] if answer is not None else None
+        return self.answer(request) is not None
 
     def remember(self, request: TrustRequest, *, trusted: bool) -> None:
         """Store the user's answer. Raises OSError."""
@@ -120,7 +118,8 @@ class Trust:
     def folders(self) -> list[str]:
         return sorted(folder for folder, answer in self._read().items() if answer["trusted"])
 
-    def _answer(self, request: TrustRequest) -> bool | None:
+    def answer(self, request: TrustRequest) -> bool | None:
+        """The user's answer to exactly this request; None without one."""
         answer = self._read().get(request.folder)
         return answer["trusted"] if answer is not None and answer["digest"] == request.digest else None
 
@@ -142,6 +141,6 @@ def _canonical(value: object) -> str:
     """The same text for equal values, independent of key order; any length of number works."""
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key!r}:{_canonical(value[key])}" for key in sorted(value)) + "}"
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return "[" + ",".join(map(_canonical, value)) + "]"
     return hex(value) if isinstance(value, int) and not isinstance(value, bool) else repr(value)

@@ -8,6 +8,7 @@ import pytest
 from co_tui.inert import inert, inert_json, one_line, shell_text
 
 DECEPTIVE = "\u061c\u200b\u200e\u200f\u202a\u202e\u2028\u2029\u2060\u2064\u2066\u2069\u206a\ufeff\u00ad\ufff9\U000e0041"
+DECEPTIVE += "\u115f\u1160\u180b\ufe00\ufe0d\ufe0e\ufe0f\U000e0100\U000e01ef"
 CONTROLS = "".join(map(chr, (*range(9), *range(11, 32), *range(0x7F, 0xA0))))
 
 
@@ -34,6 +35,12 @@ def test_no_format_character_of_unicode_passes_but_the_two_that_scripts_need() -
 def test_people_s_own_writing_stays_as_it_is() -> None:
     for text in ("می‌خواهم", "क्‍ष", "👩‍💻 👍🏽 ❤️", "naïve\n\tdéjà vu", "日本語", "a\r\nb"):
         assert inert(text) == text.replace("\r\n", "\n")
+
+
+def test_an_emoji_hides_no_text_in_what_follows_it() -> None:
+    hidden = "".join(chr(0xFE00 + (byte & 15)) + chr(0xE0100 + byte) for byte in b"run install.sh")
+    shown = inert(f"⚠️{hidden}❤\ufe0f\ufe0f1\ufe0f\u20e3")
+    assert shown == "⚠️" + "\ufffd" * len(hidden) + "❤\ufe0f\ufffd1\ufe0f\u20e3"
 
 
 def test_json_spells_such_characters_out_and_keeps_the_value() -> None:

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -87,17 +88,28 @@ def project_trust_request(folder: Path) -> TrustRequest | None:
 
 def added_folder_request(folder: Path) -> TrustRequest | None:
     """What a folder that is added to a session requests that needs trust; None without instruction files."""
-    names = [name for name in INSTRUCTION_FILES if (folder / name).is_file()]
-    names += [each.access_text for each in further_instructions(folder)]
-    requested = {INSTRUCTIONS: names}
-    request = TrustRequest(file=folder / PROJECT_FILE, requested=requested, instructions=tuple(names), is_added=True)
+    own, further = [name for name in INSTRUCTION_FILES if (folder / name).is_file()], further_instructions(folder)
+    names = [*own, *(each.access_text for each in further)]
+    request = TrustRequest(
+        file=folder / PROJECT_FILE,
+        requested={INSTRUCTIONS: names},
+        exact={INSTRUCTIONS: [*own, *(each.access for each in further)]} if further else {},
+        instructions=tuple(names),
+        is_added=True,
+    )
     return request if names else None
 
 
 def added_folder_answer(trust: Trust, folder: Path) -> bool | None:
-    """Whether the user trusts an added folder, or the project around it; None before they were asked."""
-    answers = [trust.answer_about(place) for place in dict.fromkeys((folder, project_folder(folder)))]
-    return next((answer for answer in answers if answer is not None), None)
+    """Whether the user trusts an added folder, or the project that it is in, with what it requests now; None before
+    they were asked about that."""
+    added = added_folder_request(folder)
+    if added is not None and (answer := trust.answer(added)) is not None:
+        return answer
+    with suppress(SettingsError):
+        if (around := project_trust_request(folder)) is not None:
+            return trust.answer(around)
+    return None
 
 
 def further_instructions(folder: Path) -> "tuple[InstructionFile, ...]":
@@ -157,6 +169,11 @@ def trust_request(table: Mapping[str, object], found: ProjectFiles) -> TrustRequ
     return TrustRequest(
         file=found.folder / PROJECT_FILE,
         requested=requested,
+        exact={
+            key: [each.access for each in found]
+            for key, found in ((AGENTS, agents), (COMMANDS, commands), (INSTRUCTIONS, instructions))
+            if found
+        },
         files=files,
         instructions=tuple(lists[INSTRUCTIONS]),
         agents=tuple(f"{agent.name} on {agent.model}" if agent.model else agent.name for agent in agents),

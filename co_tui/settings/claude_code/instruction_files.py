@@ -34,8 +34,13 @@ class InstructionFile(Record):
 
     @property
     def access_text(self) -> str:
-        """The file, and when it counts. Part of the trust digest, so it does not depend on the text."""
+        """The file, and when it counts, on one line."""
         return f"{self.name} (for {', '.join(self.patterns)})" if self.patterns else self.name
+
+    @property
+    def access(self) -> tuple[object, ...]:
+        """The same part by part, for the trust digest, so it does not depend on the text."""
+        return (self.name, self.patterns)
 
 
 class InstructionFiles(Record):

@@ -62,13 +62,19 @@ class AgentFile(Record):
 
     @property
     def access_text(self) -> str:
-        """What trusting its folder grants it. Part of the trust digest, so it does not depend on the instructions."""
+        """What trusting its folder grants it, on one line."""
         tools = "all tools" if self.tools is None else f"tools {', '.join(self.tools) or 'none'}"
         without = f", except {', '.join(self.withheld_tools)}" if self.withheld_tools else ""
         model = f", model {self.model}" if self.model else ""
         context = f", context {self.context}" if self.context else ""
         unused = f"; not used: {', '.join(self.unused_keys)}" if self.unused_keys else ""
         return f"{self.name} ({tools}{without}{model}{context}{unused}; {'/'.join(self.file.parts[-3:])})"
+
+    @property
+    def access(self) -> tuple[object, ...]:
+        """The same part by part, for the trust digest, so it does not depend on the instructions."""
+        where = self.file.parts[-3:]
+        return (self.name, self.tools, self.withheld_tools, self.model, self.context, self.unused_keys, where)
 
 
 class AgentFiles(Record):

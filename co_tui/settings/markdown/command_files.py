@@ -83,13 +83,28 @@ class CommandFile(Record):
 
     @property
     def access_text(self) -> str:
-        """What trusting its folder lets it request. Part of the trust digest."""
+        """What trusting its folder lets it request, on one line."""
         from co_tui.settings.markdown.command_text import shell_lines
 
         file = "/".join(self.file.parts[-4 if self.is_skill else -3 :])
         model = [f"model {self.model}"] if self.model else []
         runs = [f"runs {line}" for line in shell_lines(self.body)]
         return f"/{self.name} ({', '.join((file, *model, *self._more(), *runs))})"
+
+    @property
+    def access(self) -> tuple[object, ...]:
+        """The same part by part, for the trust digest."""
+        from co_tui.settings.markdown.command_text import shell_lines
+
+        return (
+            self.name,
+            self.file.parts[-4 if self.is_skill else -3 :],
+            self.model,
+            tuple(str(each.rule) for each in self.allowed),
+            self.unused_keys,
+            self.allowed_tools,
+            tuple(shell_lines(self.body)),
+        )
 
     def _more(self) -> list[str]:
         """What it allows, and which of its keys and tools have no effect."""
