@@ -58,7 +58,11 @@ def tools() -> list[dict]:
         }
         return [{**tool(f"say{CONTROLS}", f"Says it.{CONTROLS}\nTwo lines."), "inputSchema": schema}]
     plain = [tool(name) for name in ("environment", "die", "hang", "long", "picture", "pictures", "fail")]
-    return [*plain, {**tool("echo"), "inputSchema": odd_schema}, *([tool("ask")] if "FORM" in os.environ else [])]
+    return [
+        *plain,
+        {**tool("echo"), "inputSchema": odd_schema},
+        *([tool("ask"), tool("storm")] if "FORM" in os.environ else []),
+    ]
 
 
 def text(value: str) -> dict:
@@ -84,6 +88,14 @@ def called(name: str, arguments: dict) -> dict:
             return {"content": [{"type": "text", "text": "see"}, *(image(png(width)) for width in range(1, 12))]}
         case "ask":
             return text(json.dumps(asked()))
+        case "storm":
+            for number in range(1_000_000):
+                form = {"properties": {f"token{number % 100}": {"type": "string"}}}
+                params = {"mode": "form", "message": "?", "requestedSchema": {"type": "object", **form}}
+                asks = {"jsonrpc": "2.0", "id": f"form{number}", "method": "elicitation/create", "params": params}
+                print(json.dumps(asks), flush=True)
+                if not sys.stdin.readline():
+                    break
         case "fail":
             return {**text(f"no, {os.environ.get('OWN_KEY', '')}"), "isError": True}
     return text(f"echo \x1b[2J{json.dumps(arguments)}")

@@ -30,7 +30,9 @@ _NESTING: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 MOST_STRAY_LINES: Final = 100
 """Lines that are not messages; some servers print a greeting."""
 MOST_UNSOLICITED: Final = 10_000
-"""Messages in a row while nothing is sent; progress reports are a few hundred."""
+"""Messages within `FLOOD_S` while we request nothing; progress reports are a few hundred. Our answers to a server's own
+requests do not count: it could keep us busy with these for ever."""
+FLOOD_S: Final = 600.0
 KEPT_BYTES: Final = 2_000
 """Of standard error: the end, which says why it failed."""
 GRACE_S: Final = 0.5
@@ -97,7 +99,7 @@ class ChildServer(ClientTransport):
         self._environ = dict(environ)
         self._cwd = cwd
         self._stderr = bytearray()
-        self._unsolicited = 0
+        self._unsolicited, self._counted_since = 0, 0.0
         self.ended = asyncio.Event()
         """Set when it sends nothing more."""
         self.trouble = ""
@@ -150,7 +152,7 @@ class ChildServer(ClientTransport):
                         stray += 1
                     else:
                         await came.send(SessionMessage(message))
-                        self._unsolicited += 1
+                        self._count()
                     if self._exceeds_limits(stray):
                         break
         except ValueError:  # raised for a line beyond the limit
@@ -159,6 +161,12 @@ class ChildServer(ClientTransport):
             pass  # the session is over
         finally:
             self.ended.set()
+
+    def _count(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._counted_since > FLOOD_S:
+            self._unsolicited, self._counted_since = 0, now
+        self._unsolicited += 1
 
     def _exceeds_limits(self, stray: int) -> bool:
         if stray > MOST_STRAY_LINES:
@@ -172,7 +180,8 @@ class ChildServer(ClientTransport):
         with contextlib.suppress(ConnectionError, anyio.ClosedResourceError):  # its output ends as well
             async with to_send:
                 async for each in to_send:
-                    self._unsolicited = 0
+                    if isinstance(each.message, mcp_types.JSONRPCRequest):
+                        self._unsolicited = 0
                     text = each.message.model_dump_json(by_alias=True, exclude_unset=True)
                     streams.stdin.write(text.encode() + b"\n")
                     await streams.stdin.drain()

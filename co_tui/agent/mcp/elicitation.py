@@ -17,6 +17,8 @@ TITLE_CHARS: Final = 100
 DESCRIPTION_CHARS: Final = 300
 MOST_QUESTIONS: Final = 5
 """In one call: a server that asks more often is declined."""
+MOST_NOTICES: Final = 5
+"""About refused forms, from the beginning of one call to the next; equal ones are one."""
 LARGEST_LIMIT: Final = 10**15
 UNREADABLE: Final = "sent a form that cannot be read"
 LONGEST_ANSWER_S: Final = 3_600.0
@@ -225,12 +227,16 @@ class Elicitations:
         """Since a call began while none ran."""
         self.notices: list[str] = []
         """Sentences about refused forms, not logged yet."""
+        self._noticed: set[str] = set()
+        """Those since a call began while none ran."""
 
     @contextlib.asynccontextmanager
     async def during_call(self, timeout_s: float) -> AsyncIterator[None]:
         """Limit a call in time; while the user answers, no time passes. Raises TimeoutError."""
         async with asyncio.timeout(timeout_s) as timeout:
-            self._asked = self._asked if self._calls else 0
+            if not self._calls:
+                self._asked = 0
+                self._noticed.clear()
             self._calls[timeout] = timeout_s
             try:
                 yield
@@ -252,9 +258,17 @@ class Elicitations:
             if self._asked > MOST_QUESTIONS:
                 raise FormRefused(f"asked more than {MOST_QUESTIONS} questions in one call")
         except FormRefused as refused:
-            self.notices.append(f"MCP server {self._server} {refused}.")
+            self._note(f"MCP server {self._server} {refused}.")
             return None
         return await self._answered(form)
+
+    def _note(self, notice: str) -> None:
+        """Add a notice; a server that asks on and on is named a few times only."""
+        if len(self._noticed) == MOST_NOTICES:
+            notice = f"MCP server {self._server} asked more questions, which were refused, too."
+        if notice not in self._noticed and len(self._noticed) <= MOST_NOTICES:
+            self._noticed.add(notice)
+            self.notices.append(notice)
 
     async def _answered(self, form: Form) -> Answers | None:
         async def ask() -> Answers | None:

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from co_tui.agent.mcp.elicitation import Elicitations, Form, FormRefused, WrongAnswer, decline, read_form
+from co_tui.agent.mcp import child_server
+from co_tui.agent.mcp.elicitation import (
+    MOST_NOTICES,
+    Elicitations,
+    Form,
+    FormRefused,
+    WrongAnswer,
+    decline,
+    read_form,
+)
 from co_tui.session.approvals.questions import ModelAnswer, ModelQuestion, Unattended
 from co_tui.session.approvals.server_forms import fill_in
 from co_tui.session.attachments import AttachmentRefused
@@ -143,6 +152,20 @@ async def test_a_form_that_cannot_be_read_is_declined_and_said(schema: dict[str,
     asked = Elicitations("odd", decline)
     assert await asked.answers("?", schema) is None
     assert asked.notices == ["MCP server odd sent a form that cannot be read."]
+
+
+async def test_a_storm_of_questions_ends_and_is_named_a_few_times(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_server, "MOST_UNSOLICITED", 200)
+    server = odd(**form({"colour": COLOUR}))
+    async with Talk(folder, home, *calls("storm"), person=Answering(), mcp_servers={"odd": server}) as talk:
+        assert await talk.say("go") is Outcome.DONE
+        await talk.say("and now?")
+    what = [error.what for error in talk.errors]
+    assert sum("asked for a secret" in each for each in what) == MOST_NOTICES
+    assert "MCP server odd asked more questions, which were refused, too." in what
+    assert any("it sent 200 unsolicited messages" in each for each in what) and len(what) == MOST_NOTICES + 2
 
 
 async def test_its_instructions_are_marked_bounded_and_stay_the_same(folder: Path, home: Path) -> None:
