@@ -51,6 +51,10 @@ MOST_REPLY_CHARS: Final = 4_000_000
 """About a million tokens, far more than any reply. The library copies the reply with each chunk."""
 SILENCE_S: Final = 600.0
 """How long to wait for the next chunk, unless the request sets a timeout."""
+MOST_EMPTY: Final = 100_000
+"""Events in a row that say nothing; a model that thinks hidden may send some every second."""
+MOST_EMPTY_S: Final = 1_800.0
+"""How long nothing but such events may come."""
 _ABOUT_SEARCH: Final = re.compile(r"web.?search|google.?search|server.?side.?tool|built-?in.?tool", re.IGNORECASE)
 """Wording of errors about it: some accounts and models may not use it."""
 
@@ -207,12 +211,21 @@ class _GuardedStream(StreamedResponse):
                 await self._event_iterator.aclose()
 
     async def _bounded(self) -> AsyncIterator[ModelResponseStreamEvent]:
-        left = MOST_REPLY_CHARS
+        """The events, as long as they say something: empty ones would keep a reply open for ever."""
+        now = asyncio.get_running_loop().time
+        left, empty, said_at = MOST_REPLY_CHARS, 0, now()
         with _readable():
             async for event in self.inner:
-                left -= _chars(event)
+                if chars := _chars(event):
+                    left, empty, said_at = left - chars, 0, now()
+                else:
+                    empty += 1
                 if left < 0:
                     raise ReplyTooLong(f"{MOST_REPLY_CHARS:,} characters")
+                if empty > MOST_EMPTY:
+                    raise ReplyTooLong(f"{MOST_EMPTY:,} empty pieces in a row")
+                if now() - said_at > MOST_EMPTY_S:
+                    raise ReplyTooLong(f"{MOST_EMPTY_S / 60:.0f} minutes of empty pieces")
                 yield event
 
     def get(self) -> ModelResponse:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from acp.core import RequestError
 from acp.meta import PROTOCOL_VERSION
@@ -54,12 +54,14 @@ from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.forking import fork_stored
 from co_tui.session.runtime.runtime_switcher import WindowTooSmall
 from co_tui.settings import Loaded, load, load_resumed, policy_names
-from co_tui.settings.mcp_servers import McpServer
-from co_tui.settings.rules import MODES
+from co_tui.settings.all_settings import check
+from co_tui.settings.mcp_servers import MOST_SERVERS, McpServer
+from co_tui.settings.rules import MODES, SettingsError
 from co_tui.store.housekeeping import move_to_trash
 from co_tui.store.store_errors import SessionNotFound, StoreError
 
 PAGE: Final = 50
+EDITOR: Final = "the editor"
 INVALID, NOT_FOUND, AUTH, INTERNAL = -32602, -32002, -32000, -32603
 GivenServer = HttpMcpServer | SseMcpServer | McpServerStdio
 Servers = Sequence[GivenServer] | None
@@ -257,7 +259,7 @@ class Agent:
     def _opening(
         self, session_id: str, cwd: str, mcp_servers: Servers, further: Further = None
     ) -> tuple[SessionOpening, str]:
-        """How to open the session, and why not under its own policy, if that cannot be used."""
+        """How to open the session, and what of it cannot be used, as sentences."""
         folder = _absolute(cwd)
         if not folder.is_dir():
             raise RequestError(INVALID, f"There is no folder {one_line(cwd, 300)}.")
@@ -274,13 +276,14 @@ class Agent:
                 environ=self._environ,
                 command_line=self._given,
             )
-        servers = {**loaded.settings.mcp_servers, **{each.name: _server(each) for each in mcp_servers or ()}}
-        settings = loaded.settings.but(mcp_servers=servers)
+        given, refused = _servers(mcp_servers or ())
+        settings = loaded.settings.but(mcp_servers={**loaded.settings.mcp_servers, **given})
         workplace = self._context.workplace.in_folder(folder)
         workplace.add_dirs = (*workplace.add_dirs, *(further or ()))
         context = self._context._replace(loaded=loaded.but(settings=settings), workplace=workplace)
         model = loaded.overriding_model
-        return SessionOpening(context, self._environ, folder, session_id, model, works_in_folder=True), why
+        opening = SessionOpening(context, self._environ, folder, session_id, model, works_in_folder=True)
+        return opening, " ".join(filter(None, (why, *refused)))
 
     def _chosen_policy(self, opened: OpenSession, policy: str) -> Loaded:
         """The settings under a policy that the editor chose: one of those offered to it. Raises `RequestError`."""
@@ -312,11 +315,25 @@ def _absolute(text: str) -> Path:
     return path
 
 
-def _server(given: GivenServer) -> McpServer:
+def _servers(given: Sequence[GivenServer]) -> tuple[dict[str, McpServer], list[str]]:
+    """The servers of an editor, read as those of the settings; a sentence for each that is left out."""
+    found: dict[str, McpServer] = {}
+    refused: list[str] = []
+    for each in given[:MOST_SERVERS]:
+        try:
+            found |= cast(dict[str, McpServer], check("mcp_servers", {each.name: _table(each)}, source=EDITOR))
+        except SettingsError as error:
+            refused.append(f"{error} The server is left out.")
+    if (more := len(given) - MOST_SERVERS) > 0:
+        refused.append(f"{more} more MCP servers of the editor are left out: at most {MOST_SERVERS} are used.")
+    return found, refused
+
+
+def _table(given: GivenServer) -> dict[str, object]:
     if isinstance(given, McpServerStdio):
         env = {each.name: each.value for each in given.env}
-        return McpServer(command=given.command, args=tuple(given.args), env=env)
-    return McpServer(url=given.url, headers={each.name: each.value for each in given.headers})
+        return {"command": given.command, "args": given.args, "env": env}
+    return {"url": given.url, "headers": {each.name: each.value for each in given.headers}}
 
 
 def _refusal(error: Exception) -> RequestError:

@@ -42,9 +42,14 @@ def new_form(
     )
 
 
+def question_text(question: ModelQuestion) -> str:
+    """A question, after who asks it if that is not the main agent."""
+    return inert(f"{question.agent}: {question.question}" if question.agent else question.question)
+
+
 def question_form(question: ModelQuestion, session_id: str) -> CreateFormSessionElicitationRequest:
     """A question of the model: its options, and a field for other words."""
-    message = inert(f"{question.agent}: {question.question}" if question.agent else question.question)
+    message = question_text(question)
     own = ElicitationStringPropertySchema(type="string", title="Another answer" if question.options else "Your answer")
     if not question.options:
         return new_form(session_id, message, {TEXT: own}, (TEXT,))

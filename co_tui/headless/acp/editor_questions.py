@@ -12,7 +12,7 @@ from co_tui.agent.mcp.elicitation import Answers, Form, WrongAnswer
 from co_tui.events.storable import dump
 from co_tui.events.tool_wording import argument_lines
 from co_tui.headless.acp.editor import Editor
-from co_tui.headless.acp.editor_forms import question_form, read_answer, read_answers, server_form
+from co_tui.headless.acp.editor_forms import question_form, question_text, read_answer, read_answers, server_form
 from co_tui.headless.acp.tool_updates import ToolCall
 from co_tui.inert import inert
 from co_tui.session.approvals.questions import (
@@ -59,7 +59,7 @@ class EditorQuestions:
     async def approve(self, question: ApprovalQuestion) -> Approval:
         if question.is_plan:
             return await self._accept_plan(question)
-        chosen = await self._choose(self._call(question).asked(_what(question)), _options(question))
+        chosen = await self._choose(self._call(question).asked(question.what, _about(question)), _options(question))
         if chosen == SESSION:
             return Approval(approved=True, by=USER, scope="session", rules=question.rules)
         if chosen == PROJECT:
@@ -87,11 +87,12 @@ class EditorQuestions:
             for number, option in enumerate(question.options)
         ]
         options.append(PermissionOption(option_id=DENY, name="None of these", kind="reject_once"))
+        asked = question_text(question)
         about = ToolCallUpdate(
             tool_call_id=f"question-{id(question)}",
-            title=inert(question.question),
+            title=asked,
             kind="think",
-            content=[tool_content(text_block(inert(question.question)))],
+            content=[tool_content(text_block(asked))],
         )
         chosen = await self._choose(about, options)
         if not chosen.isdecimal():
@@ -134,9 +135,9 @@ class EditorQuestions:
         return answer.option_id if isinstance(answer, AllowedOutcome) and answer.option_id in offered else DENY
 
 
-def _what(question: ApprovalQuestion) -> str:
+def _about(question: ApprovalQuestion) -> str:
     notes = (question.reason, question.note, f"Careful: {question.danger}" if question.danger else "", question.where)
-    return "\n".join(filter(None, (question.what, *notes))) if any(notes) else question.what
+    return "\n".join(filter(None, notes))
 
 
 def _options(question: ApprovalQuestion) -> list[PermissionOption]:

@@ -97,10 +97,12 @@ class ToolCall:
         more = self._described() if stage == "started" else {"tool_call_id": self.id}
         return ToolCallProgress(session_update="tool_call_update", status=status, content=content, **more)
 
-    def asked(self, what: str) -> ToolCallUpdate:
-        """The call as a permission request shows it; `what` is what it would do, or the diff of it."""
+    def asked(self, what: str, about: str = "") -> ToolCallUpdate:
+        """The call as a permission request shows it; `what` is what it would do, or the diff of it, `about` why it is
+        asked and what to know of it."""
         diffs = self._diffs(what) if self.kind == "edit" else []
-        content: list[Content] = [*diffs] or [*([_text(what)] if what else [])]
+        text = about if diffs else "\n".join(filter(None, (what, about)))
+        content: list[Content] = [*([_text(text)] if text else []), *diffs]
         return ToolCallUpdate(status="pending", content=content or None, **self._described())
 
     def contents(self, text: str, diff: str = "") -> Iterator[Content]:

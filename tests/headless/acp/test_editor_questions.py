@@ -9,6 +9,7 @@ import pytest
 from acp.core import RequestError
 from pydantic_ai.workspaces import LocalWorkspaceBackend, WorkspaceError
 
+from co_tui.agent.mcp.elicitation import Field, Form
 from co_tui.agent.permissions.verdict import VERDICT, Verdict
 from co_tui.headless.acp.editor_folder import EditorFolder
 from co_tui.headless.acp.editor_questions import EditorQuestions
@@ -40,6 +41,38 @@ async def test_a_question_names_every_danger_and_every_file(tmp_path: Path) -> N
     ran, changed = editor.asked
     assert f"Careful: {dangers}" in ran.content[0].content.text
     assert changed.title == "edit src/a.py, b.py"
+
+
+DIFF = "--- a/b.py\n+++ b/b.py\n@@ -1 +1 @@\n-one\n+two"
+
+
+async def test_a_question_about_an_edit_says_why_it_is_asked(tmp_path: Path) -> None:
+    editor: Any = Editor()
+    question = ApprovalQuestion(
+        tool="edit_file",
+        arguments={"path": "b.py", "old_text": "one", "new_text": "two"},
+        what=DIFF,
+        reason="Asked because of a PreToolUse hook: it is a lock file",
+        note="The file has changed.",
+        danger="makes programs run",
+    )
+    await EditorQuestions(editor, tmp_path).approve(question)
+    why, change = editor.asked[0].content
+    assert why.content.text.splitlines() == [
+        "Asked because of a PreToolUse hook: it is a lock file",
+        "The file has changed.",
+        "Careful: makes programs run",
+    ]
+    assert (change.old_text, change.new_text) == ("one", "two")
+
+
+async def test_without_forms_a_question_names_the_server_that_asks(tmp_path: Path) -> None:
+    editor: Any = Editor()
+    form = Form("weather", "Which town?", (Field("town", "choice", "Town", options=(("a", "A"), ("b", "B"))),))
+    await EditorQuestions(editor, tmp_path).fill_in(form)
+    (asked,) = editor.asked
+    assert asked.title.startswith("MCP server weather: Which town?")
+    assert asked.content[0].content.text == asked.title
 
 
 class Terminals:

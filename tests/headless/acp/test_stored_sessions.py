@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 from acp.core import RequestError
+from acp.helpers import text_block
+from acp.schema import McpServerStdio
 
 from co_tui.events import Message, PolicyChange, SessionStart
 from tests.headless.acp.editor import RecordingEditor, connected
@@ -56,3 +58,21 @@ async def test_a_policy_that_the_command_line_names_can_be_chosen_again(served: 
             options = (await agent.set_config_option(session_id=id, config_id="policy", value=policy)).config_options
             assert [each.current_value for each in options if each.id == "policy"] == [policy]
     assert ran.exists()
+
+
+async def test_servers_of_an_editor_have_names_as_those_of_the_settings(served: CliCommand) -> None:
+    def server(name: str) -> McpServerStdio:
+        return McpServerStdio(name=name, command="touch", args=[f"started-{len(name)}"], env=[])
+
+    editor = RecordingEditor()
+    names = ("good__x", "two\nlines", "ok")
+    served.environ["CO_TUI_CONTEXT_WINDOW"] = "32000"  # with room for the tools
+    async with connected(served, editor) as agent:
+        new = await agent.new_session(cwd=str(served.cwd), mcp_servers=[server(name) for name in names])
+        await until(lambda: "two lines" in editor.said())
+        await agent.new_session(cwd=str(served.cwd), mcp_servers=[server(f"s{n}") for n in range(40)])
+        await until(lambda: "10 more MCP servers of the editor are left out: at most 30 are used." in editor.said())
+        await agent.prompt(session_id=new.session_id, prompt=[text_block("Hello")])
+    said = editor.said()
+    assert said.count("(the editor) is not allowed. Use a name of at most 30 letters and digits") == 2
+    assert [each.name for each in served.cwd.glob("started-*")] == ["started-2"]
