@@ -6,10 +6,12 @@ import os
 import re
 import shutil
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
+from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.events import ArtifactStored
 from co_tui.paths import ensure_dir
 from co_tui.session.processes.child_process import BoundedOutput
@@ -21,6 +23,10 @@ SHOWN_BYTES: Final = 50_000
 """Of both streams of a command in one result."""
 MOST_KEPT_BYTES: Final = 1 << 30
 """Of one stream."""
+MOST_SESSION_BYTES: Final = 1 << 30
+"""Of all outputs of a session."""
+MOST_FREE_BYTES: Final = 1 << 27
+"""Of them, while the session is open, for commands that run without a question: nobody sees how much these print."""
 FOLDER: Final = "outputs"
 _UNFINISHED: Final = ".unfinished-"
 """How the names of files begin that are still written; hidden files are neither synced nor in backups."""
@@ -29,13 +35,39 @@ _NAME_CHARS: Final = 16
 _PRIVATE: Final = "nothing of a private session is written to disk"
 
 
+class KeptRoom:
+    """How much more may be kept on disk, shared by streams that are written in several threads."""
+
+    def __init__(self, left_bytes: int, whose: str, within: "KeptRoom | None" = None) -> None:
+        """`whose` it is, in a few words; `within` is a room that this one is a part of."""
+        self.why_none = f"{whose} may keep no more output"
+        self._left = left_bytes
+        self._within = within
+        self._lock = threading.Lock()
+
+    def take(self, wanted_bytes: int) -> int:
+        """Take so much, or what is left; returns how much."""
+        with self._lock:
+            taken = max(0, min(wanted_bytes, self._left))
+            taken = taken if self._within is None else self._within.take(taken)
+            self._left -= taken
+        return taken
+
+    def give_back(self, freed_bytes: int) -> None:
+        with self._lock:
+            self._left += freed_bytes
+        if self._within is not None:
+            self._within.give_back(freed_bytes)
+
+
 class KeptStream:
     """One stream of a command: its ends in memory, and once it is long, all of it in a file.
 
     Its methods block. A full disk is no failure of the command: the ends are shown with the reason."""
 
-    def __init__(self, folder: Path, agent: str, reference: str = "") -> None:
-        """Without a reference it is named by its content, so that equal output is kept once."""
+    def __init__(self, folder: Path, agent: str, reference: str = "", room: KeptRoom | None = None) -> None:
+        """Without a reference it is named by its content, so that equal output is kept once. `room` is the session's,
+        None for none of its own."""
         self.agent = agent
         self.reference = reference
         self.kept_bytes = 0
@@ -45,6 +77,7 @@ class KeptStream:
         self._file: IO[bytes] | None = None
         self._digest = hashlib.sha256()
         self._failure = ""
+        self._room = room or KeptRoom(MOST_KEPT_BYTES, "a command")
 
     @property
     def size_bytes(self) -> int:
@@ -79,7 +112,8 @@ class KeptStream:
         try:
             if self._file is None:
                 self._begin()
-            self._write(data)
+            if self._file is not None:
+                self._write(data)
         except OSError as error:
             self.discard(error.strerror or str(error))
 
@@ -90,7 +124,11 @@ class KeptStream:
 
     def _write(self, data: bytes) -> None:
         assert self._file is not None
-        data = data[: MOST_KEPT_BYTES - self.kept_bytes]
+        room_bytes = self._room.take(min(len(data), MOST_KEPT_BYTES - self.kept_bytes))
+        if data and not room_bytes and not self.kept_bytes:
+            self.discard(self._room.why_none)
+            return
+        data = data[:room_bytes]
         self._file.write(data)
         self._digest.update(data)
         self.kept_bytes += len(data)
@@ -108,6 +146,8 @@ class KeptStream:
         except OSError as error:
             self.discard(error.strerror or str(error))
             return False
+        if not is_new:
+            self._room.give_back(self.kept_bytes)  # in place of an equal one
         self._file.close()
         self._file = self.unfinished = None
         return is_new
@@ -125,6 +165,8 @@ class KeptStream:
         """Remove the file; `why` is part of a sentence."""
         self._failure = why
         if self._file is not None and self.unfinished is not None:
+            self._room.give_back(self.kept_bytes)
+            self.kept_bytes = 0
             self.unfinished.unlink(missing_ok=True)
             with suppress(OSError):  # as from a full disk, when it writes what it has not written yet
                 self._file.close()
@@ -167,12 +209,16 @@ class KeptOutputs:
         """Of commands that run in the background."""
         for left in self._folder.glob(f"*/{_UNFINISHED}*"):  # by a process that was killed
             left.unlink(missing_ok=True)
+        kept_bytes = sum(file.stat().st_size for file in self._folder.glob("*/output-*.txt"))
+        self._room = KeptRoom(MOST_SESSION_BYTES - kept_bytes, "this session")
+        self._free_room = KeptRoom(MOST_FREE_BYTES, "commands that only read", self._room)
 
     def streams(self, command_id: str = "") -> tuple[KeptStream, KeptStream]:
         """For standard output and standard error. Those of a background command can be read while it runs."""
         name = f"output-{command_id[:_NAME_CHARS]}"
+        room = self._free_room if VERDICT.get().only_reads and not command_id else self._room
         stdout, stderr = (
-            KeptStream(self._own, CURRENT_AGENT.get(), f"{name}-{n}" if command_id else "") for n in (1, 2)
+            KeptStream(self._own, CURRENT_AGENT.get(), f"{name}-{n}" if command_id else "", room) for n in (1, 2)
         )
         if self._private:
             stdout.discard(_PRIVATE)

@@ -23,7 +23,10 @@ async def empty_pieces(messages: list[ModelMessage], info: AgentInfo) -> AsyncIt
 
 @pytest.mark.parametrize(
     ("limit", "value", "why"),
-    [("MOST_EMPTY", 500, "longer than 500 empty pieces in a row"), ("MOST_EMPTY_S", 0.0, "longer than 0 minutes of empty pieces")],
+    [
+        ("MOST_EMPTY", 500, "longer than 500 empty pieces in a row"),
+        ("MOST_EMPTY_S", 0.0, "longer than 0 minutes of empty pieces"),
+    ],
 )
 async def test_endless_empty_pieces_end(monkeypatch: pytest.MonkeyPatch, limit: str, value: Any, why: str) -> None:
     monkeypatch.setattr(guarded_model, limit, value)

@@ -146,6 +146,34 @@ async def test_of_more_than_the_limit_the_start_is_kept(talk: Talk, monkeypatch:
     await talk.leave()
 
 
+async def test_a_session_keeps_so_much_and_less_of_commands_that_only_read(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_output, "MOST_SESSION_BYTES", 1_000_000)
+    monkeypatch.setattr(kept_output, "MOST_FREE_BYTES", 300_000)
+    talk = await Talk(folder, home, command_sandbox="off").start()
+    first = await talk.call("run_command", command="seq 100000 135000")
+    assert "reads all 245,007 bytes" in first
+    second = await talk.call("run_command", command="seq 200000 235000")
+    assert "reads the first 54,993 of 245,007 bytes" in second
+    third = await talk.call("run_command", command="seq 300000 335000")
+    assert "The rest is not kept: commands that only read may keep no more output]" in third and "\n335000" in third
+    asked = await talk.call("run_command", command="touch a; seq 100000 190000")
+    assert "reads all 630,007 bytes" in asked
+    talk.session = await resumed(talk)
+    last = await talk.call("run_command", command="touch b; seq 300000 390000")
+    assert "reads the first 69,993 of 630,007 bytes" in last
+    full = await talk.call("run_command", command="touch c; seq 400000 490000")
+    assert "The rest is not kept: this session may keep no more output]" in full
+    assert sum(file.stat().st_size for file in talk.files) == 1_000_000
+    await talk.leave()
+
+
+async def resumed(talk: Talk) -> Session:
+    await talk.session.close()
+    return await Session.resume(talk.environment, talk.session.id)
+
+
 async def test_on_a_full_disk_both_ends_are_shown_with_the_reason(
     talk: Talk, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
