@@ -141,7 +141,9 @@ class Agent:
         self, session_id: str, cwd: str, mcp_servers: Servers = None, additional_directories: Further = None, **_: Any
     ) -> ForkSessionResponse:
         try:
-            opening, _ = await asyncio.to_thread(self._opening, session_id, cwd, mcp_servers, additional_directories)
+            opening, _problems = await asyncio.to_thread(
+                self._opening, session_id, cwd, mcp_servers, additional_directories
+            )
             if (source := self._open.get(session_id)) is not None:
                 fork = await source.session.fork()
             else:
