@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset
 
+from co_tui.agent.mcp.confined_server import ServerSandbox
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models.known_models import assumed
 from co_tui.agent.models.native_answers import plausible_window
 from co_tui.agent.models.open_model import ModelHandle
+from co_tui.agent.permissions.session_programs import SessionPrograms
 from co_tui.agent.toolkit import AsksFirst, never_asks
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.measure.count import CATALOGUE, FALLBACK_WINDOW_TOKENS, Window
@@ -104,6 +106,13 @@ class Environment:
         limits = self.paths.state / LIMITS_FILE
         self.limits = Limits(limits, writes=not self.private, on_change=self.files.limits_changed)
         self.mcp_servers.ask = lambda form: fill_in(form, self.questions)
+        self.mcp_servers.sandbox = ServerSandbox(lambda: self.workplace.folders, self.paths, self._programs)
+
+    def _programs(self) -> dict[Path, str]:
+        """What co-tui itself runs of the session's folders."""
+        programs = SessionPrograms(self.workplace.folders, self.environ)
+        programs.use(self.settings)
+        return programs.paths
 
     @property
     def cwd(self) -> Path:

@@ -9,7 +9,7 @@ import os
 import re
 import signal
 from asyncio.subprocess import PIPE, SubprocessStreamProtocol
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -19,6 +19,8 @@ from fastmcp.client.transports.base import ClientTransport, SessionKwargs, Trans
 from mcp import ClientSession
 from mcp.shared.message import SessionMessage
 from typing_extensions import Unpack
+
+from co_tui.agent.mcp.confined_server import StartedServer
 
 MOST_MESSAGE_BYTES: Final = 8 * 1024 * 1024
 MOST_DEPTH: Final = 100
@@ -94,10 +96,12 @@ class _Process(SubprocessStreamProtocol):
 class ChildServer(ClientTransport):
     """Starts the program for one connection, in a process group of its own."""
 
-    def __init__(self, command: str, args: Sequence[str], environ: Mapping[str, str], cwd: str) -> None:
-        self._argv = (command, *args)
-        self._environ = dict(environ)
+    def __init__(self, start: Callable[[], Awaitable[StartedServer]], cwd: str) -> None:
+        """`start` returns how to start it, just before it is started."""
+        self._start = start
         self._cwd = cwd
+        self.unsandboxed = ""
+        """Why it runs files of the folder outside of a sandbox; empty if it does not."""
         self._stderr = bytearray()
         self._unsolicited, self._counted_since = 0, 0.0
         self.ended = asyncio.Event()
@@ -117,14 +121,16 @@ class ChildServer(ClientTransport):
         self, *, transport_options: TransportOptions | None = None, **session_kwargs: Unpack[SessionKwargs]
     ) -> AsyncGenerator[ClientSession, None]:
         options = transport_options or TransportOptions()
+        started = await self._start()
+        self.unsandboxed = started.unsandboxed
         process, streams = await asyncio.get_running_loop().subprocess_exec(
             _Process,
-            *self._argv,
+            *started.words,
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
             cwd=self._cwd,
-            env=self._environ,
+            env=dict(started.environ),
             start_new_session=True,
         )
         try:

@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from mcp_types import ElicitRequestFormParams
 from pydantic_ai.mcp import MCPToolset
 
 from co_tui.agent.mcp.child_server import MOST_MESSAGE_BYTES, SHALLOW, ChildServer
+from co_tui.agent.mcp.confined_server import ServerSandbox
 from co_tui.agent.mcp.elicitation import LONGEST_ANSWER_S, Elicitations
 from co_tui.agent.mcp.server_tools import leaf
 from co_tui.agent.redact import KEY_VARIABLES, keys_of_ours, without_secrets
@@ -43,7 +45,13 @@ class Connection:
     """The connection to a server, its variables filled in. Raises `VariableMissing`."""
 
     def __init__(
-        self, name: str, server: McpServer, cwd: Path, environ: Mapping[str, str], elicitations: Elicitations
+        self,
+        name: str,
+        server: McpServer,
+        cwd: Path,
+        environ: Mapping[str, str],
+        elicitations: Elicitations,
+        sandbox: ServerSandbox,
     ) -> None:
         keys = keys_of_ours(environ)
         environ = {**environ, **server.variables, PROJECT_VARIABLE: str(project_folder(cwd))}
@@ -61,7 +69,7 @@ class Connection:
             self._client.headers.update(headers)  # redirects are not followed, so they go only to this address
             self._client.event_hooks["response"].append(self._note)
         else:
-            source = self._child = _child(server, cwd, environ, env)
+            source = self._child = _child(server, cwd, environ, env, sandbox)
         self.toolset: MCPToolset[Any] = MCPToolset(
             source,
             id=name,
@@ -91,6 +99,11 @@ class Connection:
         else:
             while self.toolset.client.is_connected():  # noqa: ASYNC110 - the client has no event for it
                 await asyncio.sleep(POLL_INTERVAL_S)
+
+    @property
+    def unsandboxed(self) -> str:
+        """Why it runs files of the folder outside of a sandbox; empty if it does not."""
+        return self._child.unsandboxed if self._child is not None else ""
 
     async def close(self) -> None:
         """Close the connection; pending calls get no answer."""
@@ -123,11 +136,13 @@ def _filled(table: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, s
     return {key: with_variables(value, environ) for key, value in table.items()}
 
 
-def _child(server: McpServer, cwd: Path, environ: Mapping[str, str], env: Mapping[str, str]) -> ChildServer:
+def _child(
+    server: McpServer, cwd: Path, environ: Mapping[str, str], env: Mapping[str, str], sandbox: ServerSandbox
+) -> ChildServer:
     clean = without_secrets({key: environ[key] for key in INHERITED if key in environ})
-    command, *args = (with_variables(each, environ) for each in (server.command, *server.args))
-    folder = cwd / Path(with_variables(server.cwd, environ)).expanduser()
-    return ChildServer(command, args, {**clean, **server.variables, **env}, str(folder))
+    words = [with_variables(each, environ) for each in (server.command, *server.args)]
+    folder = str(cwd / Path(with_variables(server.cwd, environ)).expanduser())
+    return ChildServer(partial(sandbox.started, words, folder, {**clean, **server.variables, **env}), folder)
 
 
 def _refuse_keys(server: McpServer, environ: Mapping[str, str], keys: Collection[str]) -> None:

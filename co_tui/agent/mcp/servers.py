@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeAlias
 
+from co_tui.agent.mcp.confined_server import ServerSandbox, sandbox_of
 from co_tui.agent.mcp.elicitation import Answers, AskForm, Elicitations, Form, decline
 from co_tui.agent.redact import redact
 from co_tui.inert import inert, one_line
@@ -48,13 +49,16 @@ class ServerReport(NamedTuple):
     """Why it last failed."""
     times: int = 0
     """How often it failed so far."""
+    unsandboxed: str = ""
+    """Why it runs files of the folder outside of a sandbox; empty if it does not."""
 
     @property
     def text(self) -> str:
         match self.stage:
             case "running":
                 more = f"; {self.left_out} more are too many or too large" if self.left_out else ""
-                return f"running, {self.tools} {'tool' if self.tools == 1 else 'tools'}{more}"
+                free = f"; runs files of this folder, not sandboxed: {self.unsandboxed}" if self.unsandboxed else ""
+                return f"running, {self.tools} {'tool' if self.tools == 1 else 'tools'}{more}{free}"
             case "failed":
                 return f"failed: {self.why}"
             case _:
@@ -70,6 +74,8 @@ class McpServers:
         self._waits_for_start = waits_for_start
         self.ask: AskForm = decline
         """Answers the forms of servers."""
+        self.sandbox: ServerSandbox | None = None
+        """Of the session's folders; without one, that of the folder they are started in."""
         self._servers: dict[str, _Server] = {}
         self._ending: set[asyncio.Task[None]] = set()
 
@@ -80,7 +86,7 @@ class McpServers:
         for name, settings in configured.items():
             if name not in self._servers:
                 self._servers[name] = _Server(name, settings, self._ask)
-            self._servers[name].begin(cwd, environ)
+            self._servers[name].begin(cwd, environ, self.sandbox or sandbox_of(cwd, environ, configured))
 
     async def ready(self, configured: Mapping[str, McpServer], cwd: Path, environ: Mapping[str, str]) -> None:
         """Use the configured servers and wait briefly for those starting, once more for one just lost."""
@@ -223,6 +229,7 @@ class _Server:
         self._name = name
         self._stage: Stage = "starting" if settings.enabled else "off"
         self._why = ""
+        self._unsandboxed = ""
         self._failures = 0
         self._began = 0.0
         self._restarts_left = 0
@@ -235,16 +242,17 @@ class _Server:
         report = ServerReport(self._name, self._stage, why=self._why, times=self._failures)
         if (tools := self.tools) is None:
             return report
-        return report._replace(tools=tools.count, left_out=tools.left_out, unlisted=tools.unlisted)
+        counts = report._replace(tools=tools.count, left_out=tools.left_out, unlisted=tools.unlisted)
+        return counts._replace(unsandboxed=self._unsandboxed)
 
-    def begin(self, cwd: Path, environ: Mapping[str, str]) -> None:
+    def begin(self, cwd: Path, environ: Mapping[str, str], sandbox: ServerSandbox) -> None:
         """Start it, unless it is running, switched off, or failed before it ever ran."""
         again = self._stage == "failed" and self._restarts_left > 0
         if not self.settings.enabled or (self._task is not None and not (again and self._task.done())):
             return
         self._restarts_left -= again
         self._change("starting")
-        self._task = asyncio.create_task(self._live(cwd, environ), name=f"MCP server {self._name}")
+        self._task = asyncio.create_task(self._live(cwd, environ, sandbox), name=f"MCP server {self._name}")
 
     def _change(self, stage: Stage) -> None:
         self.tools, self.prompts = None, ()
@@ -263,10 +271,10 @@ class _Server:
             self._task.cancel()
         return self._task
 
-    async def _live(self, cwd: Path, environ: Mapping[str, str]) -> None:
+    async def _live(self, cwd: Path, environ: Mapping[str, str], sandbox: ServerSandbox) -> None:
         try:
             new_connection = await asyncio.to_thread(load_connection)
-            connection = new_connection(self._name, self.settings, cwd, environ, self.elicitations)
+            connection = new_connection(self._name, self.settings, cwd, environ, self.elicitations, sandbox)
         except Exception as error:
             self._fail(str(error))
             return
@@ -295,7 +303,7 @@ class _Server:
             self.instructions = inert(result_text(connection.toolset.instructions or "", secrets))
             self.resources = ServerResources(connection.toolset, self._name, timeout_s, secrets)
             self.tools = ServerTools(toolset, self._name, timeout_s, self._runs, self.elicitations, secrets, count)
-            self._stage = "running"
+            self._stage, self._unsandboxed = "running", connection.unsandboxed
             self._known.set()
             await self._run(connection)
 

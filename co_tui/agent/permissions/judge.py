@@ -1,6 +1,7 @@
 """Decide whether a call runs, needs approval, or is refused (T3, T3b)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from co_tui.agent.permissions.verdict import (
     Rules,
     Verdict,
     asked_by,
+    no_programs,
     refused_by,
 )
 from co_tui.agent.tool_names import (
@@ -86,6 +88,8 @@ class Judge(Record):
     """Whether the server of an MCP tool marks it as read-only."""
     folders: Folders | None = None
     """Those of the session; None if there is only one."""
+    programs: Callable[[], Mapping[Path, str]] = no_programs
+    """What co-tui itself runs of these folders, each with its name for people."""
 
     @property
     def added(self) -> tuple[Path, ...]:
@@ -101,7 +105,7 @@ class Judge(Record):
         """The mode and these rules in this folder."""
         folder = self.folder.resolve()
         own = [each.resolve() for each in self.own if each.resolve() != folder]
-        return Rules(mode, written, folder, self.home.resolve(), own, self.added)
+        return Rules(mode, written, folder, self.home.resolve(), own, self.added, cache(self.programs))
 
     def hides(self, path: Path, limits: Sequence[RuleInForce]) -> bool:
         """Whether one of these rules limits reading a resolved path."""

@@ -4,7 +4,7 @@ import os
 import stat
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -58,6 +58,8 @@ class Protected(NamedTuple):
     """False when there were too many folders to search all."""
     git_parts: dict[str, frozenset[str]] = {}
     """For each folder with a HEAD other than `.git`, by relative path: which parts of a git folder it has."""
+    programs: frozenset[str] = frozenset()
+    """Relative paths of what co-tui itself runs, whether they exist or not."""
 
 
 NOTHING: Final = Protected({}, frozenset(), frozenset(), whole=True)
@@ -74,8 +76,10 @@ class _Listing(NamedTuple):
 class ProtectedFiles:
     """Searches one folder; later searches only read what changed."""
 
-    def __init__(self, folder: Path, home: Path) -> None:
+    def __init__(self, folder: Path, home: Path, programs: Callable[[], Iterable[Path]] = tuple) -> None:
+        """`programs` returns the paths of what co-tui itself runs, in any folder."""
         self.folder = Path(os.path.realpath(folder))
+        self._programs = programs
         self._home = Path(os.path.realpath(home))
         self._listings: dict[str, _Listing] = {}
 
@@ -95,6 +99,7 @@ class ProtectedFiles:
             if listing.git_parts:
                 found.add_git_parts(Path(path), listing.git_parts)
         self._listings = listings
+        found.add_programs(self._programs())
         return found.result(whole=not waiting)
 
     def _listed(self, path: str) -> _Listing | None:
@@ -154,6 +159,7 @@ class _Finding:
         self._pinned: set[str] = set()
         self._git_folders: set[Path] = set()
         self._git_parts: dict[str, frozenset[str]] = {}
+        self._programs: set[str] = set()
 
     def add(self, path: Path) -> None:
         if normalised_name(path.name) != GIT:
@@ -188,8 +194,16 @@ class _Finding:
             for each in (folder, *inner_git_folders(folder)):
                 self._add_git_folder(each, folder)
 
+    def add_programs(self, paths: Iterable[Path]) -> None:
+        """Protect what co-tui itself runs, also once it is created."""
+        for path in paths:
+            if path.is_relative_to(self._folder):
+                self._programs.add(self._relative(path))
+                self._keep(path)
+
     def result(self, *, whole: bool) -> Protected:
-        return Protected(self._names, frozenset(self._read_only), frozenset(self._pinned), whole, self._git_parts)
+        read_only, pinned, programs = map(frozenset, (self._read_only, self._pinned, self._programs))
+        return Protected(self._names, read_only, pinned, whole, self._git_parts, programs)
 
     def _add_git_folder(self, git: Path, work_tree: Path) -> None:
         if git in self._git_folders:

@@ -5,11 +5,13 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Final
 
 from co_tui.agent.permissions.git_guard import safe_path
+from co_tui.agent.permissions.home_view import home_arguments
 from co_tui.agent.permissions.obeyed import NAMES
 from co_tui.folders import Folders
 from co_tui.paths import Paths, is_inside
@@ -23,7 +25,7 @@ HIDDEN_IN_HOME: Final = (
     ".terraform.d", ".local/share/keyrings", ".mozilla", ".config/google-chrome", ".config/chromium", ".anthropic",
     ".claude", ".codex", ".gemini", ".config/openai",
 )  # fmt: skip
-"""Where programs keep keys; empty inside the sandbox."""
+"""Where programs keep keys; empty inside the sandbox, also where the home folder is the one to work in."""
 STARTING_S: Final = 10.0
 _REFUSALS: Final = {
     "it changes a protected file": rf"(?<!\w)({'|'.join(map(re.escape, sorted(NAMES)))})\b.*"
@@ -39,10 +41,22 @@ _SMALLEST: Final = ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--cap-d
 _NO_NETWORK: Final = ("--unshare-net",)
 HIDE_PROCESSES: Final = "--unshare-pid"
 ENDS_WITH_PARENT: Final = "--die-with-parent"
+RUNS_PROJECT: ContextVar[bool] = ContextVar("whether what runs may be files of the project", default=False)
+"""Then it runs in the sandbox in every mode: the model may have changed what it runs."""
 NO_MOUNTS: Final[Mapping[Path, Sequence[str]]] = {}
 _working: set[tuple[str, str]] = set()
 """Sandboxes known to work, by program and kind. Failures are not cached: the user may have fixed them."""
 _tried: dict[tuple[str, str], bool] = {}
+
+
+@contextlib.contextmanager
+def running_project() -> Iterator[None]:
+    """While open, commands run in the sandbox in every mode, if one can be started here."""
+    token = RUNS_PROJECT.set(True)
+    try:
+        yield
+    finally:
+        RUNS_PROJECT.reset(token)
 
 
 class Sandbox(Record):
@@ -51,7 +65,7 @@ class Sandbox(Record):
     kind: str
     folder: Path
     home: Path
-    """The user's home folder, in which known keys are hidden."""
+    """The user's home folder, which commands do not see."""
     paths: Paths
     """co-tui's own folders, which commands must not see."""
     folders: Folders | None = None
@@ -74,22 +88,36 @@ class Sandbox(Record):
         """Where files that commands created under protected names are moved; commands cannot reach it."""
         return self.paths.state / "set-aside"
 
-    def arguments(self, writable: Path, mounts: Mapping[Path, Sequence[str]] = NO_MOUNTS) -> tuple[str, ...]:
-        """Further bubblewrap arguments: hide keys and our own folders, allow writing to `writable` if it exists.
+    def home_arguments(self) -> tuple[str, ...]:
+        """The bubblewrap arguments that hide the home folder; the session's folder must be mounted after them. Reads
+        files: call it in a thread."""
+        return home_arguments(self.home, self.folder, os.environ.get("PATH", os.defpath))
+
+    def arguments(
+        self,
+        writable: Path | None = None,
+        mounts: Mapping[Path, Sequence[str]] = NO_MOUNTS,
+        *,
+        home_hidden: bool = True,
+    ) -> tuple[str, ...]:
+        """Further bubblewrap arguments: hide our own folders, allow writing to `writable` if it exists. Where the home
+        cannot be hidden, known places of keys are.
 
         `mounts` are those of each added folder.
         """
         ours = (self.paths.data, self.paths.config, self.paths.state)
         folder = self.folder.resolve()
-        paths = (*(self.home / name for name in HIDDEN_IN_HOME), *ours)
+        paths = (*(() if home_hidden else (self.home / name for name in HIDDEN_IN_HOME)), *ours)
         hidden = [each for path in paths for each in _mask(path, folder)]
         before, after = list[str](), list[str]()
         for added, own in mounts.items():
             (after if any(is_inside(added, path.resolve()) for path in paths) else before).extend(own)
         skills = ("--ro-bind-try", str(self.paths.skills), str(self.paths.skills))
-        kept = ("--bind-try", str(writable), str(writable))
+        kept = ("--bind-try", str(writable), str(writable)) if writable is not None else ()
+        # What a program writes to a hidden home must fail, not be lost.
+        fixed = ("--remount-ro", os.path.realpath(self.home)) if home_hidden else ()
         # Tools cannot write to their cache in the user's home.
-        return (*before, *hidden, *after, *skills, *kept, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
+        return (*before, *hidden, *after, *skills, *kept, *fixed, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
 
 
 def _mask(path: Path, folder: Path) -> tuple[str, ...]:
@@ -117,7 +145,7 @@ def sandbox_text(kind: str) -> str:
     if kind == SANDBOX_OFF:
         return "not sandboxed"
     network = "with the network" if kind == SANDBOX_WITH_NETWORK else "no network"
-    return f"sandboxed: writes only in this folder, {network}, known keys hidden"
+    return f"sandboxed: writes only in this folder, {network}, home folder and keys hidden"
 
 
 async def sandbox_problem(kind: str, *folders: Path) -> str:

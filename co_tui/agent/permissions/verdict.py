@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -71,6 +71,11 @@ def reading_only() -> Iterator[None]:
         VERDICT.reset(token)
 
 
+def no_programs() -> Mapping[Path, str]:
+    """For folders of which nothing is run unasked."""
+    return {}
+
+
 class Rules(NamedTuple):
     """The mode and rules that calls are judged by."""
 
@@ -84,6 +89,8 @@ class Rules(NamedTuple):
     """co-tui's own folders, resolved."""
     added: Sequence[Path] = ()
     """Further folders to work in, resolved."""
+    programs: Callable[[], Mapping[Path, str]] = no_programs
+    """What co-tui itself runs of these folders, each with its name for people."""
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -105,12 +112,26 @@ class Rules(NamedTuple):
             real = self.resolve(str(path))
             if real is not None and any(real.is_relative_to(each) for each in self.own):
                 return "co-tui's own folder"
+        if (name := self._program(path, written=written)) is not None:
+            return name
         if not written and holds_obeyed(path):
             return path.name
         try:
             return obeyed_name(path, self.folder, self.home, written=written, others=self.added)
         except (OSError, ValueError, RuntimeError):  # not a path, but a much longer text
             return None
+
+    def _program(self, path: Path, *, written: bool) -> str | None:
+        """The name of what co-tui itself runs that `path` is or is inside of; unless it is surely written, also of what
+        is inside of `path`: a command may replace that."""
+        programs = self.programs()
+        real = self.resolve(str(path)) if programs else None
+        for each in (path, real) if real is not None else ():
+            for program, name in programs.items():
+                inside = not written and program.is_relative_to(each) and each not in self.folders
+                if each.is_relative_to(program) or inside:
+                    return name
+        return None
 
     def names_option(self, path: str, folder: Path | None = None) -> bool:
         """Whether writing a path creates a name that begins with `-`."""

@@ -16,15 +16,18 @@ from co_tui.session.hooks.hook_process import (
     COMMAND_CHARS,
     OUTPUT_BYTES,
     REASON_CHARS,
+    HookCommand,
     HookEnded,
     HookPlace,
     failure_of,
     first_line,
     run_hook,
     shown_line,
+    unconfined,
 )
 from co_tui.session.hooks.transcript import Transcript
 from co_tui.settings.hook_entries import HookEntry
+from co_tui.settings.rules import SANDBOX_OFF
 
 FOCUS_CHARS = 4_000
 VETO_EXIT = 2
@@ -64,6 +67,8 @@ class Hooks(NamedTuple):
     transcript: Transcript | None = None
     variables: Mapping[str, str] = MappingProxyType({})
     """The setting `env`."""
+    command: HookCommand = unconfined
+    sandbox: str = SANDBOX_OFF
 
     async def run(self, payload: Mapping[str, object]) -> HookOutcome:
         """Run the commands in order, each with the payload as JSON on its standard input, until one vetoes.
@@ -96,7 +101,15 @@ class Hooks(NamedTuple):
         return HookOutcome(last.veto, last.reason, focus, tuple(runs))
 
     async def _verdict(self, entry: HookEntry, payload: Mapping[str, object]) -> _Verdict:
-        place = HookPlace(self.cwd, entry.timeout_s or self.timeout_s, self.secrets, self.environ, self.variables)
+        place = HookPlace(
+            self.cwd,
+            entry.timeout_s or self.timeout_s,
+            self.secrets,
+            self.environ,
+            self.variables,
+            self.command,
+            self.sandbox,
+        )
         ended = await run_hook(entry.command, payload, place)
         return _Verdict(ended, failed=True) if isinstance(ended, str) else _judge(ended, self.secrets)
 

@@ -4,23 +4,44 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import signal
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from co_tui.agent.redact import redact, without_secrets
 from co_tui.inert import one_line
+from co_tui.paths import is_inside
 from co_tui.session.processes.child_process import LINGER_S, ChildProcess
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.settings.hook_entries import PROJECT_VARIABLE
 from co_tui.settings.markdown.agent_files import project_folder
+from co_tui.settings.rules import SANDBOX_OFF
 
 OUTPUT_BYTES = 64 * 1024
 REASON_CHARS = 300
+TRANSCRIPT = "transcript_path"
+_LIBRARIES = "LD_"
+"""How the names of variables begin that name libraries to load."""
 COMMAND_CHARS = 200
+
+
+class HookCommand(Protocol):
+    """What starts a hook: entered for as long as it runs."""
+
+    def __call__(
+        self, line: str, kind: str, readable: Sequence[Path] = ()
+    ) -> AbstractAsyncContextManager[Sequence[str]]: ...
+
+
+@contextlib.asynccontextmanager
+async def unconfined(line: str, kind: str, readable: Sequence[Path] = ()) -> AsyncIterator[Sequence[str]]:
+    """For hooks of folders that no model works in."""
+    yield ("/bin/sh", "-c", line)
 
 
 class HookPlace(NamedTuple):
@@ -32,6 +53,9 @@ class HookPlace(NamedTuple):
     environ: Mapping[str, str] = MappingProxyType({})
     variables: Mapping[str, str] = MappingProxyType({})
     """The setting `env`."""
+    command: HookCommand = unconfined
+    sandbox: str = SANDBOX_OFF
+    """The sandbox of commands."""
 
 
 class HookEnded(NamedTuple):
@@ -51,7 +75,7 @@ async def run_hook(command: str, payload: Mapping[str, object], place: HookPlace
     Never raises for what a hook does. When cancelled, it is killed with all its children.
     """
     try:
-        return await _run(command, json.dumps(payload, default=str), place)
+        return await _run(command, payload, place)
     except TimeoutError:
         return f"Timed out after {place.timeout_s:g} s."
     except (OSError, ValueError) as error:
@@ -79,8 +103,15 @@ def first_line(output: bytes) -> str:
     return lines[0] if lines else ""
 
 
-async def _run(command: str, text: str, place: HookPlace) -> HookEnded:
+async def _run(command: str, payload: Mapping[str, object], place: HookPlace) -> HookEnded:
     """Run the command; raises TimeoutError if it does not exit in time."""
+    transcript = payload.get(TRANSCRIPT)
+    readable = [Path(str(transcript))] if transcript else []
+    async with place.command(command, place.sandbox, readable) as words:
+        return await _run_words(words, json.dumps(payload, default=str), place)
+
+
+async def _run_words(words: Sequence[str], text: str, place: HookPlace) -> HookEnded:
     output = {1: bytearray(), 2: bytearray()}
 
     def receive(stream: int, data: bytes) -> None:
@@ -90,7 +121,7 @@ async def _run(command: str, text: str, place: HookPlace) -> HookEnded:
     started: list[_Started] = []
     try:
         # A start cancelled halfway would leave the hook's children running, or wait for them.
-        await run_to_completion(_start(command, text, place, receive, started))
+        await run_to_completion(_start(words, text, place, receive, started))
         ((transport, process),) = started
         ended, _ = await asyncio.wait({process.exited}, timeout=place.timeout_s)
         if not ended:
@@ -108,26 +139,33 @@ async def _run(command: str, text: str, place: HookPlace) -> HookEnded:
 
 
 async def _start(
-    command: str, text: str, place: HookPlace, receive: Callable[[int, bytes], None], started: list[_Started]
+    words: Sequence[str], text: str, place: HookPlace, receive: Callable[[int, bytes], None], started: list[_Started]
 ) -> None:
     """Start the command with the text as its input, and add it to `started`."""
     loop = asyncio.get_running_loop()
     project = str(project_folder(place.cwd))
     environ = {**without_secrets(place.environ), **place.variables, PROJECT_VARIABLE: project}
+    environ = {name: value for name, value in environ.items() if not _loads_from(place.cwd, name, value)}
     # From a file, not a pipe: a hook that never reads its input cannot block us.
     with tempfile.TemporaryFile() as stdin:
         stdin.write(text.encode() + b"\n")
         stdin.seek(0)
         started.append(
-            await loop.subprocess_shell(
+            await loop.subprocess_exec(
                 lambda: ChildProcess(loop, receive),
-                command,
+                *words,
                 stdin=stdin,
                 cwd=place.cwd,
                 env=environ,
                 start_new_session=True,
             )
         )
+
+
+def _loads_from(folder: Path, name: str, value: str) -> bool:
+    """Whether a variable makes programs load libraries of a folder: the model may have written them."""
+    real = Path(os.path.realpath(folder))
+    return name.startswith(_LIBRARIES) and any(is_inside(folder / each, real) for each in re.split("[: ]", value))
 
 
 async def _kill(group: int, process: ChildProcess) -> None:

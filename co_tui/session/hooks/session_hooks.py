@@ -11,7 +11,7 @@ from co_tui.events import HookRun
 from co_tui.events.facts.base import NOTHING
 from co_tui.events.storable import storable
 from co_tui.session.hooks.hook_answers import HookAnswer, combined, failed, read_answer
-from co_tui.session.hooks.hook_process import COMMAND_CHARS, HookPlace, run_hook, shown_line
+from co_tui.session.hooks.hook_process import COMMAND_CHARS, HookCommand, HookPlace, run_hook, shown_line, unconfined
 from co_tui.session.hooks.transcript import Transcript
 from co_tui.session.pending_notes import PendingNotes
 from co_tui.session.recorder import Recorder
@@ -82,6 +82,8 @@ class SessionHooks:
         self._transcript = transcript
         self._stopped = ""
         self.notes = notes
+        self.command: HookCommand = unconfined
+        """Starts them; those that run files of the folder in the sandbox."""
 
     def use(self, settings: Settings, secrets: Sequence[str]) -> None:
         """Use the hooks of these settings; the secrets are hidden in what hooks say."""
@@ -101,7 +103,15 @@ class SessionHooks:
         for entry in entries:
             own_s = entry.timeout_s or self._settings.hook_timeout_s
             limit_s = min(own_s, timeout_s) if timeout_s is not None else own_s
-            place = HookPlace(self._cwd, limit_s, self._secrets, self._environ, self._settings.env)
+            place = HookPlace(
+                self._cwd,
+                limit_s,
+                self._secrets,
+                self._environ,
+                self._settings.env,
+                self.command,
+                self._settings.command_sandbox,
+            )
             ended = await run_hook(entry.command, payload, place)
             answer = failed(ended) if isinstance(ended, str) else read_answer(event.name, ended, self._secrets)
             answers.append(answer)

@@ -10,6 +10,7 @@ from co_tui.session.compaction.job import Compactable
 from co_tui.session.compaction.model_summaries import ModelSummaries, SummaryModels
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.environment import Environment
+from co_tui.session.hooks.hook_process import HookCommand, unconfined
 from co_tui.session.hooks.transcript import Transcript
 from co_tui.session.recorder import Recorder
 from co_tui.settings import Settings
@@ -25,6 +26,7 @@ class CompactionParts:
     ) -> None:
         self._environment = environment
         self._transcript = transcript
+        self.hook_command: HookCommand = unconfined
         self.summary_models = SummaryModels(environment.open_model)
         checkpoints = environment.checkpoints(recorder.session_id)
         remembered = None if environment.private else memory
@@ -54,6 +56,8 @@ class CompactionParts:
             environment.environ,
             self._transcript,
             settings.env,
+            self.hook_command,
+            settings.command_sandbox,
         )
 
     def recovery(self, on: Compactable) -> Recovery:

@@ -61,6 +61,7 @@ class RuntimeFactory:
         )
         self._questions = NotifyingQuestions(environment.questions, self.hooks)
         self.tools = ToolParts(environment, recorder, own, outputs, self.transfers, self.hooks, self._questions)
+        self.hooks.command = self.compaction.hook_command = self.tools.workplace.hook_command
         self.delegated_runs = DelegatedRuns(environment, recorder, self.roster, self.compaction)
 
     def make(
@@ -70,6 +71,7 @@ class RuntimeFactory:
         self.compaction.files.remembered = Remembered(settings.daily_memory)
         self.hooks.use(settings, model_handle.asked.secrets)
         self.tools.commands.variables = settings.env
+        self.tools.workplace.use(settings)
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
         permissions = self.tools.permissions(settings)
         fits = estimated_window(window.tokens, meter.ratio)

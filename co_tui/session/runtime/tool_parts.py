@@ -76,6 +76,7 @@ class ToolParts:
         self._checking = Checking({}, self.files.around)
         self.reports = CommandReports(recorder, hooks.notes)
         self.commands.report, self.commands.tell = self.reports.set_aside, self.reports.news
+        self.commands.report_unsandboxed = self.reports.unsandboxed
 
     def permissions(self, settings: Settings) -> Permissions:
         environment = self._environment

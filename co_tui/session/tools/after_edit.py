@@ -15,6 +15,7 @@ from pydantic_ai.messages import ToolCallPart, ToolReturn
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.workspaces import Workspace, WorkspaceError, WorkspaceTimeoutError
 
+from co_tui.agent.permissions.sandbox import running_project
 from co_tui.events.file_diff import CHECKED
 from co_tui.events.storable import storable_text
 from co_tui.inert import inert, one_line
@@ -134,7 +135,8 @@ async def _inside(workspace: Workspace, written: Sequence[str]) -> list[str]:
 async def _output(workspace: Workspace, words: Sequence[str], longest_s: float) -> str:
     """What a command prints, and how it ended unless it succeeded."""
     try:
-        done = await workspace.run(["/bin/sh", "-c", _BOUNDED, "check", *words], timeout=longest_s)
+        with running_project():
+            done = await workspace.run(["/bin/sh", "-c", _BOUNDED, "check", *words], timeout=longest_s)
     except WorkspaceTimeoutError as late:
         return f"{_plain(late.stdout)}\n(stopped after {longest_s:.2g} s)".strip()
     except (WorkspaceError, OSError) as error:

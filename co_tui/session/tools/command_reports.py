@@ -12,6 +12,9 @@ from co_tui.session.tools.folder.folder_guard import CreatedProtected
 from co_tui.session.tools.left_commands import SOURCE, left_commands
 
 WHAT: Final = "Background command"
+UNSANDBOXED: Final = (
+    "Hooks and checks that run files of this folder are not sandboxed here, so look at what the model changes:"
+)
 
 
 class CommandReports:
@@ -42,6 +45,11 @@ class CommandReports:
                 news = BackgroundNews(what=WHAT, where=each.command, outcome=each.outcome, command_id=each.id)
                 await self._recorder.record(news)
             self._notes.add(SOURCE, each.for_model)
+
+    async def unsandboxed(self, why: str) -> None:
+        """A hook or a check runs files of the project, and no sandbox can hold it."""
+        what = f"{UNSANDBOXED} {one_line(why, COMMAND_CHARS)}."
+        await self._recorder.record(SessionError(what=what, kind="sandbox", outcome="not sandboxed"))
 
     async def set_aside(self, created: CreatedProtected) -> None:
         """A sandboxed command left something under a protected name, which was moved away."""

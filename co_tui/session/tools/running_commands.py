@@ -7,7 +7,7 @@ import shutil
 import signal
 import time
 import uuid
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import partial
@@ -80,10 +80,14 @@ class RunningCommands:
         """Gets what sandboxed commands left under protected names, after it was moved away."""
         self.may_keep: Callable[[CreatedProtected], Awaitable[CreatedProtected | None]] | None = None
         """Asks whether to keep it, and moves back what is allowed; returns the rest."""
+        self.report_unsandboxed: Callable[[str], Awaitable[None]] | None = None
+        """Gets why a command that runs files of the project was not sandboxed; once."""
         self.tell: Tell | None = None
         """Gets what became of background commands."""
         self.outputs: KeptOutputs | None = None
         """Keeps output that is too long for a result."""
+        self.programs: Callable[[], Iterable[Path]] = tuple
+        """Returns what co-tui itself runs of the folders: commands must not change it."""
         self._announce = announce
         self._session_id = session_id
         self._waited_for: list[MovableCommand] = []
@@ -283,7 +287,9 @@ class RunningCommands:
 
     def folder_guard(self, folder: Path, aside: Path, home: Path) -> FolderGuard:
         """The guard of a folder in which sandboxed commands run; `aside` is for what they must not leave there."""
-        return self._folder_guards.setdefault(folder, FolderGuard(folder, aside / self._session_id, home))
+        return self._folder_guards.setdefault(
+            folder, FolderGuard(folder, aside / self._session_id, home, self.programs)
+        )
 
     @property
     def has_running(self) -> bool:
@@ -305,6 +311,12 @@ class RunningCommands:
             self._notes.append(created.sentence())
             if self.report is not None:
                 await self.report(created)
+
+    async def runs_unsandboxed(self, why: str) -> None:
+        """A command runs files of the project outside of a sandbox: report that once."""
+        report, self.report_unsandboxed = self.report_unsandboxed, None
+        if report is not None:
+            await report(why)
 
     def take_notes(self) -> str:
         """Notes that the model has not got yet."""

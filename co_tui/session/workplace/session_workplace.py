@@ -3,6 +3,7 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -10,12 +11,14 @@ from co_tui.agent.permissions.judge import Judge
 from co_tui.folders import Folders
 from co_tui.paths import Paths
 from co_tui.session.approvals.questions import Questions
+from co_tui.session.hooks.hook_process import unconfined
 from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots.session_snapshots import SessionSnapshots
 from co_tui.session.tools.folder.folder_tools import FolderToolset
 from co_tui.session.tools.folder.project_texts import Texts
 from co_tui.session.tools.folder.session_folder import SessionFolder, WrapFolder
 from co_tui.session.tools.running_commands import RunningCommands
+from co_tui.settings import Settings
 from co_tui.store.port import Store
 
 
@@ -66,6 +69,16 @@ class SessionWorkplace(ABC):
     @abstractmethod
     def judge(self, is_read_only: Callable[[str], bool]) -> Judge:
         """Judges calls; `is_read_only` says whether the server of an MCP tool marks it so."""
+
+    def use(self, settings: Settings) -> None:  # noqa: B027 (a host runs no hook or server)
+        """Use these settings: what they name and run, commands must not change unasked."""
+
+    def hook_command(
+        self, line: str, kind: str, readable: Sequence[Path] = ()
+    ) -> AbstractAsyncContextManager[Sequence[str]]:
+        """The words to start for a hook's command line; in the sandbox if it runs files of the folder. `kind` is the
+        sandbox of commands; `readable` are further files that it may read."""
+        return unconfined(line, kind, readable)
 
     @abstractmethod
     async def sandbox_problem(self, kind: str) -> str:

@@ -41,7 +41,7 @@ def test_no_variable_of_a_project_hides_that_its_server_would_get_a_key_of_ours(
     environ = {"OPENAI_API_KEY": "real-12345678", "COPIED": "real-12345678"}
     theirs = McpServer(command="x", env={"A": "${COPIED}"}, is_project=True, variables={"OPENAI_API_KEY": "other-123"})
     with pytest.raises(VariableRefused):
-        Connection("odd", theirs, folder, environ, MagicMock())
+        Connection("odd", theirs, folder, environ, MagicMock(), MagicMock())
 
 
 @only_in_a_long_run

@@ -33,6 +33,13 @@ def user_home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield _with_keys(Path(made), monkeypatch)
 
 
+@pytest.fixture
+def shown() -> Iterator[Path]:
+    """A folder that the sandbox shows."""
+    with TemporaryDirectory(dir="/var/tmp") as made:
+        yield Path(made)
+
+
 def _with_keys(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (home / ".ssh").mkdir()
     (home / ".ssh" / "id_ed25519").write_text("PRIVATE KEY")
@@ -62,7 +69,7 @@ async def test_a_command_writes_in_the_folder_and_nowhere_else(folder: Path, hom
     outside = folder.parent / "outside"
     command = f"echo in > inside; cat ~/notes.txt; echo home > ~/planted; echo a > {outside} && echo a /tmp of its own"
     said = await told_of(command, folder, home)
-    assert (folder / "inside").read_text() == "in\n" and "to be read" in said
+    assert (folder / "inside").read_text() == "in\n" and "to be read" not in said
     assert "Read-only file system" in said and not (user_home / "planted").exists()
     assert "a /tmp of its own" in said and not outside.exists()
 
@@ -82,19 +89,20 @@ async def test_a_command_finds_no_key(folder: Path, user_home: Path, monkeypatch
         folder,
         user_home / "co-tui",
     )
-    assert "PRIVATE" not in said and "to be read" in said and "end" in said
+    assert "PRIVATE" not in said and "to be read" not in said and "end" in said
 
 
 @needs_bwrap
 @pytest.mark.parametrize("kept", also_in_a_long_run(["config"], ["data", "state"]))
-async def test_a_command_finds_none_of_our_own_files(folder: Path, user_home: Path, kept: str) -> None:
+async def test_a_command_finds_none_of_our_own_files(folder: Path, shown: Path, kept: str) -> None:
     """They are in a folder that the sandbox shows: files next to them can be read."""
-    ours = user_home / "co-tui" / kept
+    ours = shown / kept
     (ours / "inner").mkdir(parents=True)
     for file in (ours / "top.txt", ours / "inner" / "deep.txt"):
         file.write_text("PRIVATE")
+    (shown / "notes.txt").write_text("to be read")
     look = f"cat {ours}/top.txt {ours}/inner/deep.txt 2>/dev/null; ls -AR {ours}"
-    said = await told_of(f"cat ~/notes.txt; {look}; echo end", folder, user_home / "co-tui")
+    said = await told_of(f"cat {shown}/notes.txt; {look}; echo end", folder, shown)
     assert "to be read" in said and "end" in said
     assert not [found for found in ("PRIVATE", "top.txt", "inner", "co-tui.db") if found in said]
 
@@ -114,7 +122,7 @@ async def test_the_question_and_the_model_are_told(folder: Path, home: Path) -> 
     environment = working_in(folder, home, model, person, command_sandbox="bwrap")
     session = await Session.start(environment, "scripted")
     await session.submit("go")
-    words = "sandboxed: writes only in this folder, no network, known keys hidden"
+    words = "sandboxed: writes only in this folder, no network, home folder and keys hidden"
     assert (person.asked[0].what, person.asked[0].where) == ("touch x", f"{folder} · sandboxed")
     assert f"They run {words}." in model.instructions
     await left(environment, session)

@@ -6,7 +6,7 @@ import hashlib
 import math
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -69,9 +69,11 @@ class CreatedProtected(NamedTuple):
 class FolderGuard:
     """Remembers what existed before sandboxed commands ran, and moves away what they add."""
 
-    def __init__(self, folder: Path, aside: Path, home: Path) -> None:
-        """`aside` is a folder that commands cannot reach, `home` the user's."""
-        self._files = ProtectedFiles(folder, home)
+    def __init__(self, folder: Path, aside: Path, home: Path, programs: Callable[[], Iterable[Path]] = tuple) -> None:
+        """`aside` is a folder that commands cannot reach, `home` the user's; `programs` returns the paths of what
+        co-tui itself runs."""
+        self._files = ProtectedFiles(folder, home, programs)
+        self._programs = programs
         self._aside = aside
         self._home = Path(os.path.realpath(home))
         self._known = NOTHING
@@ -114,7 +116,10 @@ class FolderGuard:
 
     def is_protected(self, path: str) -> bool:
         """Whether a file tool asks before it changes this path."""
-        return obeyed_name(path, self.folder, self._home, written=True) is not None
+        if obeyed_name(path, self.folder, self._home, written=True) is not None:
+            return True
+        named, real = Path(os.path.normpath(self.folder / path)), Path(os.path.realpath(self.folder / path))
+        return any(each.is_relative_to(program) for program in self._programs() for each in (named, real))
 
     def accept(self, path: str, digest: str | None = None) -> None:
         """The user allowed this path, with the content of this digest: it was not made by a command."""
@@ -182,6 +187,7 @@ class FolderGuard:
         for name in sorted(names):
             before, now = self._known.names.get(name), found.names.get(name)
             is_known = before == now and (name not in self._unmounted or self._is_accepted(name))
+            is_known = is_known or name in found.programs - self._known.programs  # the settings name it since
             if is_known or any(Path(name).is_relative_to(each) for each in passed):
                 continue
             if name in self._unmounted:

@@ -33,8 +33,11 @@ from co_tui.agent.permissions.protected_files import Protected, mounts
 from co_tui.agent.permissions.sandbox import (
     ENDS_WITH_PARENT,
     HIDE_PROCESSES,
+    RUNS_PROJECT,
     Sandbox,
     can_hide_processes,
+    running_project,
+    sandbox_failure,
     unusable_sandbox_text,
 )
 from co_tui.agent.permissions.verdict import VERDICT
@@ -107,11 +110,15 @@ class LocalFolder(SessionFolder):
         self._commands = commands
 
     def _own(self) -> Workspace:
-        backend = _Followed(self._sandbox, self._commands)
-        here = Workspace(backend)
-        if self.read_only:
-            return ReadOnlyWorkspace(here)
-        return SandboxedFolder(here, backend.path, self._sandbox, self._commands, self._is_sandboxed)
+        return ReadOnlyWorkspace(Workspace(self._followed())) if self.read_only else self.sandboxed()
+
+    def sandboxed(self) -> "SandboxedFolder":
+        """The folder with the sandbox of its commands."""
+        backend = self._followed()
+        return SandboxedFolder(Workspace(backend), backend.path, self._sandbox, self._commands, self._is_sandboxed)
+
+    def _followed(self) -> "_Followed":
+        return _Followed(self._sandbox, self._commands)
 
 
 class _Followed(LocalWorkspaceBackend):
@@ -180,7 +187,7 @@ class SandboxedFolder(BubblewrapWorkspace):
     ) -> CommandResult:
         if not VERDICT.get().only_reads and (variables := self._commands.variables):
             env = {**variables, **(env or {})}  # for the command alone: not for what starts its sandbox
-        if VERDICT.get().outside_sandbox or not self._is_used():
+        if not await self._confines():
             return await self.wrapped.run(command, shell=shell, env=env, timeout=timeout)
         env = self._for_reading(env)
         try:
@@ -194,6 +201,40 @@ class SandboxedFolder(BubblewrapWorkspace):
                 raise  # the folder itself is gone
             # The turn continues: the model and the user get the error.
             raise WorkspaceError(unusable_sandbox_text(self._kind, str(error))) from error
+
+    async def _confines(self) -> bool:
+        """Whether a command runs in the sandbox. What runs files of the project does in every mode, unless no sandbox
+        starts here and the settings ask for none: that is reported once."""
+        if not RUNS_PROJECT.get():
+            return self._is_used() and not VERDICT.get().outside_sandbox
+        if self._is_used() or not (failure := await self._failure()):
+            return True
+        await self._commands.runs_unsandboxed(failure)
+        return False
+
+    async def _failure(self) -> str:
+        """Why the sandbox cannot be started; empty when it can."""
+        return await sandbox_failure(self._kind, self._guard.folder, *self._added)
+
+    @asynccontextmanager
+    async def launching(self, words: Sequence[str], readable: Sequence[Path] = ()) -> AsyncIterator[Sequence[str]]:
+        """The command line that starts a program of the user's, which runs what the project holds, in the sandbox. What
+        it leaves is checked at the end. `readable` are further files that it may read."""
+        with running_project():
+            if not await self._confines():
+                yield words
+                return
+            ends = ENDS_WITH_CALL.set(True)
+            try:
+                async with self._protected() as created:
+                    program, *arguments = await self._sandbox()
+                    shown = (argument for each in readable for argument in ("--ro-bind-try", str(each), str(each)))
+                    bwrap = [program, *arguments, *shown, "--", *words]
+                    yield self._launch(bwrap, working_dir=await self.working_dir())
+            finally:
+                ENDS_WITH_CALL.reset(ends)
+        for each in created:
+            await self._commands.found(each, asks=True)
 
     def _for_reading(self, env: Mapping[str, str] | None) -> Mapping[str, str] | None:
         return _guarded(env, self._path, self._guard.folder, *self._added)
@@ -254,8 +295,9 @@ class SandboxedFolder(BubblewrapWorkspace):
         return created
 
     async def _sandbox(self) -> list[str]:
-        self._bwrap_args = await self._further_arguments()
+        self._bwrap_args = ()
         program, *arguments = await super()._sandbox()
+        arguments += await self._further_arguments()  # these depend on whether the home is hidden
         if not await self._can_hide():
             return [program, *arguments]
         if not ENDS_WITH_CALL.get():
@@ -270,7 +312,7 @@ class SandboxedFolder(BubblewrapWorkspace):
         added = [each for each in self._added if each in protected or _ALLOWED.get()]
         mounted = {each: _mounted(each, protected.get(each)) for each in added}
         path = ("--setenv", "PATH", self._path) if self._added else ()  # the launcher has another
-        return (*self._rules.arguments(self._commands.folder, mounted), *path)
+        return (*self._rules.arguments(self._commands.folder, mounted, home_hidden=bool(self._home)), *path)
 
     def _launch(self, bwrap: list[str], *, working_dir: str) -> list[str]:
         """The harness looks for bwrap on the PATH, outside of the first folder only: leave out the added ones, too."""
@@ -289,9 +331,14 @@ class SandboxedFolder(BubblewrapWorkspace):
         return ["/bin/sh", "-c", _PASS_OUTPUT, "sh", *super()._launch(inside, working_dir=working_dir)]
 
     async def _login_path_mounts(self, working_dir: str) -> tuple[str, ...]:
-        """Replaces the harness's own: it would leave empty login files in a home folder."""
+        """Replaces the harness's own: it would leave empty login files in a home folder. The home is hidden first."""
         found, others = _PROTECTED.get().get(self._guard.folder), await self._login_files(working_dir)
-        return mounts(found, self._guard.folder, others) if found is not None else others
+        own = mounts(found, self._guard.folder, others) if found is not None else others
+        self._home = await self._home_arguments()
+        return (*self._home, "--bind", working_dir, working_dir, *own) if self._home else own
+
+    async def _home_arguments(self) -> tuple[str, ...]:
+        return await asyncio.to_thread(self._rules.home_arguments)
 
     async def _login_files(self, working_dir: str) -> tuple[str, ...]:
         """Mounts of files that must exist before a command runs."""

@@ -47,6 +47,8 @@ class RemoteSandbox(NamedTuple):
     """Why it cannot be started; empty when it can."""
     hides: bool
     """Whether it can hide other processes."""
+    home: tuple[str, ...]
+    """The arguments that hide the home folder there; before the mount of the folder."""
     arguments: tuple[str, ...]
 
 
@@ -62,7 +64,10 @@ class RemoteSandboxes:
         if kind not in self._known:
             said = await asyncio.to_thread(self._link.ask, "sandbox", kind)
             found = RemoteSandbox(
-                one_line(str(said["failure"]), NAME_CHARS), bool(said["hides"]), tuple(map(str, said["arguments"]))
+                one_line(str(said["failure"]), NAME_CHARS),
+                bool(said["hides"]),
+                tuple(map(str, said["home"])),
+                tuple(map(str, said["arguments"])),
             )
             if found.failure:
                 return found  # the user may install it
@@ -201,9 +206,15 @@ class HostSandboxed(SandboxedFolder):
     async def _further_arguments(self) -> tuple[str, ...]:
         return (await self._sandboxes.find(self._kind)).arguments
 
+    async def _home_arguments(self) -> tuple[str, ...]:
+        return (await self._sandboxes.find(self._kind)).home
+
     async def _login_files(self, working_dir: str) -> tuple[str, ...]:
         """The next connection would run a new one before it is moved away."""
         return await BubblewrapWorkspace._login_path_mounts(self, working_dir)
+
+    async def _failure(self) -> str:
+        return (await self._sandboxes.find(self._kind)).failure
 
     async def _can_hide(self) -> bool:
         return (await self._sandboxes.find(self._kind)).hides

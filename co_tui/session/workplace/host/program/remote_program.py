@@ -140,10 +140,12 @@ class RemoteProgram:
         """Whether the sandbox works here, and its arguments."""
         ensure_dir(self.commands.folder)
         sandbox = Sandbox(kind=kind, folder=self.folder, home=self.home, paths=self.paths)
+        home = sandbox.home_arguments()
         return {
             "failure": asyncio.run(sandbox_failure(kind)),
             "hides": bool(shutil.which("bwrap")) and asyncio.run(can_hide_processes()),
-            "arguments": sandbox.arguments(self.commands.folder),
+            "home": home,
+            "arguments": sandbox.arguments(self.commands.folder, home_hidden=bool(home)),
         }
 
     def guard_begin(self, others_run: bool) -> dict[str, Any]:

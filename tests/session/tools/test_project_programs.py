@@ -1,0 +1,219 @@
+"""Hooks, checks and MCP servers that run files of the folder, which the model may have changed: the sandbox holds them,
+and their files are changed only with approval."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+from co_tui.agent.permissions.judge import Judge
+from co_tui.agent.permissions.session_programs import SessionPrograms, runs_folder
+from co_tui.events import SessionError
+from co_tui.folders import Folders
+from co_tui.session.approvals.questions import Approval, Unattended
+from co_tui.session.session import Session
+from co_tui.session.tools.folder.folder_guard import FolderGuard
+from co_tui.session.turns.turn import Outcome
+from co_tui.settings import Settings
+from co_tui.settings.hook_entries import HookEntry
+from co_tui.settings.mcp_servers import McpServer
+from tests.support.approving import YES, Person, left, log_of
+from tests.support.mcp_talk import ODD, Talk
+from tests.support.sandbox import needs_bwrap
+from tests.support.waiting import PATIENCE_S
+from tests.support.working import Call, Working, working_in
+
+WRITE: Call = ("write_file", {"path": "a.py", "content": "x = 1\n"})
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """Not below /tmp, of which the sandbox has its own."""
+    with TemporaryDirectory(dir="/var/tmp") as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def folder(place: Path) -> Path:
+    """A project whose every program leaves a file in the folder, and one outside of it."""
+    folder = place / "shop"
+    attack = f"touch {folder}/ran; echo escaped > {place}/escaped"
+    for name in ("scripts/lint.sh", ".venv/bin/ruff"):
+        (folder / name).parent.mkdir(parents=True)
+        (folder / name).write_text(f"#!/bin/sh\n{attack}\n")
+        (folder / name).chmod(0o755)
+    (folder / "Makefile").write_text(f"all lint:\n\t{attack}\n")
+    return folder
+
+
+async def worked(folder: Path, home: Path, *steps: Call, person: Unattended | None = None, **settings: Any) -> list:
+    model = Working(*steps)
+    environment = working_in(folder, home, model, person or Unattended(yes=True), **settings)
+    environment.environ = dict(os.environ)
+    session = await Session.start(environment, "scripted")
+    assert await session.submit("go") is Outcome.DONE
+    log = log_of(environment, session)
+    await environment.mcp_servers.close()
+    await left(environment, session)
+    return log
+
+
+def hook(command: str) -> dict[str, Any]:
+    return {"hooks": {"postToolUse": (HookEntry(command),)}}
+
+
+ATTACKS = {
+    "a hook's script": hook("./scripts/lint.sh"),
+    "a hook's shell": hook("cat > /dev/null; sh scripts/lint.sh"),
+    "a hook of a script for Claude Code": hook('"$CLAUDE_PROJECT_DIR"/scripts/lint.sh'),
+    "a hook in another folder": hook("cd scripts && ./lint.sh"),
+    "a hook's program on PATH": hook("ruff check"),
+    "a hook's make": hook("make -s lint"),
+    "a check": {"after_edit": {"*.py": ("make -s",)}},
+    "a check's script": {"after_edit": {"*.py": ("scripts/lint.sh {file}",)}},
+    "a check's program on PATH": {"after_edit": {"*.py": ("ruff check {file}",)}},
+}
+
+
+@needs_bwrap
+@pytest.mark.parametrize("settings", ATTACKS.values(), ids=ATTACKS)
+async def test_what_runs_files_of_the_folder_runs_in_the_sandbox(
+    place: Path, folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any]
+) -> None:
+    monkeypatch.setenv("PATH", f"{folder}/.venv/bin{os.pathsep}{os.environ['PATH']}")
+    await worked(folder, home, WRITE, **settings)
+    assert (folder / "ran").exists() and not (place / "escaped").exists()
+
+
+async def test_a_hook_of_the_users_own_runs_as_it_is(place: Path, folder: Path, home: Path) -> None:
+    (place / "notify.sh").write_text(f"cat > {place}/notified\n")
+    await worked(folder, home, WRITE, **hook(f"sh {place}/notify.sh"))
+    assert "PostToolUse" in (place / "notified").read_text()
+
+
+@needs_bwrap
+async def test_a_server_of_the_folder_runs_in_the_sandbox_with_the_network(
+    place: Path, folder: Path, home: Path
+) -> None:
+    (folder / "server.py").write_text(f"open({str(place / 'escaped')!r}, 'w')\n{ODD.read_text()}")
+    (folder / "safe.py").write_text(ODD.read_text())
+    person = Person(*[YES] * 2)
+    named = {"safe": ("safe.py", {}), "odd": ("server.py", {})}
+    servers = {
+        name: McpServer(command=sys.executable, args=("-S", file), start_timeout_s=PATIENCE_S)
+        for name, (file, _) in named.items()
+    }
+    async with Talk(folder, home, ("mcp__safe__echo", {}), person=person, mcp_servers=servers) as talk:
+        assert await talk.say("echo") is Outcome.DONE
+        states = {report.name: report.text for report in talk.environment.mcp_servers.reports}
+    assert "echo" in talk.model.returned[0] and states["safe"].startswith("running")
+    assert "Read-only file system" in states["odd"] and not (place / "escaped").exists()
+
+
+PROTECTED = {
+    "scripts/lint.sh": hook("./scripts/lint.sh"),
+    "scripts/missing.sh": {"after_edit": {"*.py": ("sh scripts/missing.sh {file}",)}},
+    "tools/server.py": {"mcp_servers": {"odd": McpServer(command="python3", args=("tools/server.py",), enabled=True)}},
+    ".venv/bin/ruff": {},  # a folder of PATH
+    ".env3/lib/python3.11/site-packages/attack.pth": {},  # of co-tui's own interpreter
+    "sitecustomize.py": {},
+}
+
+
+@pytest.mark.parametrize("mode", ["edits", "auto"])
+@pytest.mark.parametrize(("path", "settings"), PROTECTED.items(), ids=PROTECTED)
+async def test_a_file_that_is_run_unasked_is_changed_only_with_approval(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, path: str, settings: dict[str, Any], mode: str
+) -> None:
+    programs = installed_in(folder, monkeypatch)
+    programs.use(Settings(**settings))
+    judge = Judge(folder=folder, home=folder.parent / "home", programs=lambda: programs.paths)
+    for each in (path, str(folder / path)):
+        verdict = judge.verdict("write_file", {"path": each, "content": ""}, mode, [])
+        assert verdict.action == "ask" and verdict.protected
+    assert judge.verdict("write_file", {"path": "scripts/other.sh", "content": ""}, mode, []).action == "run"
+
+
+def installed_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> SessionPrograms:
+    """co-tui is installed in the folder, and started from an active environment."""
+    (folder / ".env3/lib/python3.11/site-packages").mkdir(parents=True)
+    monkeypatch.setattr(sys, "prefix", str(folder / ".env3"))
+    monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
+    monkeypatch.setenv("PATH", f".venv/bin{os.pathsep}{os.environ['PATH']}")
+    return SessionPrograms(Folders(folder), dict(os.environ))
+
+
+@needs_bwrap
+async def test_a_command_in_the_sandbox_changes_nothing_that_is_run_unasked(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed_in(folder, monkeypatch)
+    before = (folder / "scripts/lint.sh").read_text()
+    lines = [
+        "echo x >> scripts/lint.sh; rm scripts/lint.sh; mv scripts other; mv .venv old; echo x > .venv/bin/sh",
+        "echo 'import os' > .env3/lib/python3.11/site-packages/attack.pth; mv .env3 old",
+        "echo x > scripts/missing.sh; echo x > sitecustomize.py; mkdir usercustomize; echo fine > fine.txt",
+    ]
+    steps = [("run_command", {"command": line}) for line in lines]
+    settings = {**hook("./scripts/lint.sh; ./scripts/missing.sh"), "command_sandbox": "bwrap"}
+    person = Person(*[YES] * 3, *[Approval(approved=False, by="user")] * 10)
+    await worked(folder, home, *steps, person=person, **settings)
+    assert (folder / "scripts/lint.sh").read_text() == before and (folder / "fine.txt").exists()
+    names = ("scripts/missing.sh", "sitecustomize.py", "usercustomize", ".venv/bin/sh", "other", "old")
+    assert not [name for name in names if (folder / name).exists()]
+    assert list((folder / ".env3").rglob("*.pth")) == []
+
+
+@needs_bwrap
+async def test_what_the_user_allows_is_changed(folder: Path, home: Path) -> None:
+    write = ("write_file", {"path": "scripts/lint.sh", "content": "true\n"})
+    person = Person(YES)
+    await worked(folder, home, write, person=person, mode="auto", **hook("./scripts/lint.sh"))
+    assert (folder / "scripts/lint.sh").read_text() == "true\n"
+    assert "which a hook, a check or an MCP server uses" in person.asked[0].reason
+
+
+@needs_bwrap
+async def test_a_hook_that_is_configured_while_commands_run_leaves_its_file_in_place(folder: Path) -> None:
+    programs = SessionPrograms(Folders(folder), {})
+    guard = FolderGuard(folder, folder.parent / "aside", folder.parent / "home", lambda: programs.paths)
+    await guard.begin(others_run=False)
+    programs.use(Settings(**hook("./scripts/lint.sh")))
+    assert await guard.end() is None and (folder / "scripts/lint.sh").exists()
+
+
+async def test_without_a_sandbox_it_is_said_once(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = folder.parent / "bin"
+    tools.mkdir()
+    for name in ("sh", "touch", "head", "cat"):
+        (tools / name).symlink_to(f"/usr/bin/{name}")
+    monkeypatch.setenv("PATH", str(tools))
+    settings = {**hook("./scripts/lint.sh"), "after_edit": {"*.py": ("cat {file}",)}}
+    log = await worked(folder, home, WRITE, WRITE, **settings)
+    said = [event.fact.what for event in log if isinstance(event.fact, SessionError)]
+    assert len(said) == 1 and "not sandboxed here" in said[0] and "bwrap is not installed" in said[0]
+    assert (folder / "ran").exists()
+
+
+def test_what_runs_the_folder_and_what_does_not(folder: Path) -> None:
+    outside = folder.parent / "mine.sh"
+    lines = {
+        "notify-send done": False,
+        f"sh {outside} done": False,
+        "jq -r .tool_name >> /dev/null": False,
+        f"curl -s https://example.com -d @{outside}": False,
+        "sed -n 's/a/b/p'": False,
+        "python3 -c 'import json'": True,
+        "npm test": True,
+        "sh -c './scripts/lint.sh'": True,
+        "cat Makefile": True,
+        "sh scripts": True,
+        f"sh {folder.parent}/link/lint.sh": True,
+    }
+    (folder.parent / "link").symlink_to(folder / "scripts")
+    environ = {"PATH": "/usr/bin:/bin"}
+    assert {line: runs_folder(line, folder, [folder], environ) for line in lines} == lines
