@@ -152,10 +152,11 @@ def _words(line: str, folder: Path, environ: Mapping[str, str]) -> list[str]:
     """Every word that a shell could see in a command line, variables filled in."""
     known = {**environ, "PWD": str(folder), PROJECT_VARIABLE: str(project_folder(folder))}
     filled = Template(line).safe_substitute(known)
-    words = [word.lstrip("@") for word in _PIECE.findall(filled)]
+    words = _PIECE.findall(filled)
     with suppress(ValueError):
         words += shlex.split(filled)
-    return list(dict.fromkeys(word for word in words if word and "\0" not in word))
+    plain = (word.lstrip("@") for word in words)  # as `curl -d @file` names one
+    return list(dict.fromkeys(word for word in plain if word and "\0" not in word))
 
 
 def _path_from(folder: Path, environ: Mapping[str, str]) -> str:
