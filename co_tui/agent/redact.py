@@ -15,9 +15,13 @@ SHORTEST_KEY_CHARS: Final = 8
 
 _remembered: Final[set[str]] = set()
 """Keys that were read or typed in this process."""
+_owners: Final[dict[str, str]] = {}
+"""What each of them belongs to, as far as it is known."""
 
 _SECRET_NAME = re.compile(
-    r"(?:^|_)(?:API_?KEYS?|KEYS?|TOKENS?|AUTH|PAT|DSN)$|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|ACCESS_KEY",
+    r"(?:^|_)(?:API_?KEYS?|KEYS?|TOKENS?|AUTH|AUTH_CONFIG|PAT|DSN|PASS|JWT|COOKIES?|CREDS?|PIN|OTP|SALT|SIGNATURE"
+    r"|WEBHOOK(?:_URL)?|CONN(?:ECTION)?_?STR(?:ING)?)$|_PWD$|DB_?PASS|APIKEY|PRIVATE_?KEY|SECRET|PASSW(?:OR)?D"
+    r"|PASSPHRASE|CREDENTIAL|ACCESS_?KEY|_TOKEN_|BEARER",
     re.IGNORECASE,
 )
 
@@ -29,6 +33,10 @@ _SECRETS: Final = tuple(
         r"AIza(?<!\wAIza)[0-9A-Za-z_\-]{10,}",
         r"AKIA(?<!\wAKIA)[0-9A-Z]{12,}",
         r"ASIA(?<!\wASIA)[0-9A-Z]{12,}",
+        r"xox(?<!\wxox)[abeoprs]-[A-Za-z0-9-]{10,}",
+        r"github_pat_\w{20,}",
+        r"hooks\.slack\.com/services/[\w/]+",
+        r"-----BEGIN [A-Z ]*PRIVATE KEY-----",
         # JSON web tokens.
         r"eyJ(?<!\weyJ)[A-Za-z0-9_\-]{8,}\.[A-Za-z0-9_\-]{8,}(?:\.[A-Za-z0-9_\-]*)?",
     )
@@ -46,11 +54,22 @@ _AFTER: Final = tuple(
 """Each with what comes before the secret and stays. Patterns that begin with a text are found quickly."""
 
 
-def remember_secret(key: str) -> str:
-    """Hide a key from now on, wherever text is redacted in this process; returns it."""
+def remember_secret(key: str, owner: str = "") -> str:
+    """Hide a key from now on, wherever text is redacted in this process; returns it. `owner` is what it belongs to."""
     if len(key) >= SHORTEST_KEY_CHARS:
         _remembered.add(key)
+        _owners[key] = owner or _owners.get(key, "")
     return key
+
+
+def remembered_secrets() -> dict[str, str]:
+    """The keys that were read or typed in this process, each with what it belongs to, or nothing."""
+    return {key: _owners.get(key, "") for key in list(_remembered)}
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of this name usually holds a key."""
+    return _SECRET_NAME.search(name) is not None
 
 
 def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
@@ -58,7 +77,7 @@ def without_secrets(environ: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in environ.items()
-        if name not in KEY_VARIABLES and not _SECRET_NAME.search(name) and redact(value) == value
+        if name not in KEY_VARIABLES and not is_secret_name(name) and redact(value) == value
     }
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic_ai.capabilities import AbstractCapability
 from pydantic_ai.toolsets import AbstractToolset
 
+from co_tui.agent.known_keys import KnownKeys
 from co_tui.agent.mcp.confined_server import ServerSandbox
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.models.known_models import assumed
@@ -142,7 +143,7 @@ class Environment:
 
     def recorder(self, session_id: str, state: SessionState) -> Recorder:
         """Writes a session in this state."""
-        return Recorder(session_id, self.store.writing(), state, marks=self.marks)
+        return Recorder(session_id, self.store.writing(), state, marks=self.marks, keys=KnownKeys(self.environ))
 
     @property
     def files(self) -> SyncedFiles:

@@ -5,11 +5,13 @@ import contextlib
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any, Final, TypeVar
 
+from co_tui.agent.known_keys import KnownKeys
 from co_tui.events import Event, Fact, MemoryReleased, MessageNotSaved
 from co_tui.session.approvals.marks import Marks
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.derive import apply
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.without_keys import without_keys
 from co_tui.store.port import LogWriting
 from co_tui.store.store_errors import StoreError
 from co_tui.store.timestamps import now
@@ -57,10 +59,12 @@ class Recorder:
         *,
         at_once: bool = False,
         marks: Marks | None = None,
+        keys: KnownKeys | None = None,
     ) -> None:
         """`at_once`: the writer's results are there when it returns, so that no write can be cancelled halfway.
-        `marks` marks what this machine decides."""
+        `marks` marks what this machine decides. `keys` are taken out of what tools return."""
         self._marks = marks
+        self.keys = keys or KnownKeys()
         self.session_id = session_id
         self.state = state
         self.writer = writer
@@ -134,10 +138,12 @@ class Recorder:
         return events[len(pending) - len(facts) :]
 
     def _marked(self, fact: Fact) -> Fact:
+        fact = without_keys(fact, self.keys)
         return fact if self._marks is None else self._marks.marked(self.session_id, fact, self.state.cwd)
 
     def announce(self, fact: Fact) -> None:
         """Publish what is happening now; not part of the log."""
+        fact = without_keys(fact, self.keys)
         self._notify(Event(session_id=self.session_id, seq=None, timestamp=now(), fact=fact))
 
     def release_memory(self) -> None:

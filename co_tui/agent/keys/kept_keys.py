@@ -2,6 +2,7 @@
 
 import contextlib
 import stat
+import threading
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -63,7 +64,16 @@ class KeptKeys:
             key = str(entry.get("key", "")) if isinstance(entry, dict) else ""
         else:
             key = self._from_keyring(owner)
-        return remember_secret(key)
+        return remember_secret(key, owner_text(owner.provider))
+
+    def hide_soon(self) -> None:
+        """Hide the keys of the file from now on, and those of the keyring once it has answered: it may ask its user."""
+        kept = self.all()
+        for each in kept:
+            if each.place == FILE:
+                self.read(KeyOwner(each.provider, f"https://{each.host}"))
+        if any(each.place == KEYRING for each in kept):
+            threading.Thread(target=self.hide_all, daemon=True, name="kept keys").start()
 
     def hide_all(self) -> None:
         """Read every key, so that it is hidden in what leaves the app. Slow: call it in a thread."""
@@ -73,7 +83,7 @@ class KeptKeys:
 
     def keep(self, owner: KeyOwner, key: str) -> str:
         """Keep a key; returns `KEYRING` or `FILE`. Slow: call it in a thread. Raises OSError."""
-        remember_secret(key)
+        remember_secret(key, owner_text(owner.provider))
         account, entry = _account(owner), {"key": key}
         keyring = system_keyring.find_keyring()
         try:
@@ -146,6 +156,11 @@ def key_sources(kept: KeptKeys, environ: Mapping[str, str]) -> list[tuple[str, s
         elif found is not None:
             rows.append((owner.provider, kept.place_of(found.place)))
     return rows
+
+
+def owner_text(provider: str) -> str:
+    """Whose key it is, for people."""
+    return f"key of {provider}"
 
 
 def _account(owner: KeyOwner) -> str:

@@ -41,6 +41,7 @@ class UserCommand:
         self._where = where
         self._start = start
         self._timeout_s = runtime.settings.command_timeout_s
+        self._keys = self._recorder.keys.filter()
         self._output = BoundedOutput(min(MOST_OUTPUT_CHARS, runtime.history.governor.window.tokens // 4))
         self._shown_chars = 0
         self._began = time.monotonic()
@@ -64,7 +65,7 @@ class UserCommand:
         if self._stopped.is_set():
             return "was stopped by the user before it started"
         try:
-            process = await self._start(self._command, self._output.add)
+            process = await self._start(self._command, lambda data: self._output.add(self._keys.take(data)))
         except (OSError, ValueError) as error:
             return f"could not be started: {getattr(error, 'strerror', None) or error}"
         showing = asyncio.create_task(self._show_and_save())
@@ -74,6 +75,7 @@ class UserCommand:
             showing.cancel()
             process.kill()
             process.leave()
+            self._output.add(self._keys.end())
 
     async def _wait(self, process: UserProcess) -> str:
         stopping = asyncio.create_task(self._stopped.wait())

@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from co_tui.agent.keys.kept_keys import KeptKeys
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.context.measure.count import Window, estimated_window
 from co_tui.context.measure.meter import Meter
@@ -39,6 +40,7 @@ class RuntimeFactory:
     def __init__(self, environment: Environment, recorder: Recorder) -> None:
         self._environment = environment
         self._recorder = recorder
+        KeptKeys(environment.paths).hide_soon()
         self._spending = Spending(environment.store, recorder)
         self.parsed = ParsedMessages()
         folder = environment.paths.session(recorder.session_id)
@@ -71,6 +73,7 @@ class RuntimeFactory:
         self.compaction.files.remembered = Remembered(settings.daily_memory)
         self.hooks.use(settings, model_handle.asked.secrets)
         self.tools.commands.variables = settings.env
+        self._recorder.keys.add(settings.env)
         self.tools.workplace.use(settings)
         meter = meter or Meter(environment.ratios.of(name), provider=name.partition(":")[0])
         permissions = self.tools.permissions(settings)

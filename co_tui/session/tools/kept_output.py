@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
+from co_tui.agent.known_keys import KnownKeys
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.events import ArtifactStored
 from co_tui.paths import ensure_dir
@@ -65,9 +66,17 @@ class KeptStream:
 
     Its methods block. A full disk is no failure of the command: the ends are shown with the reason."""
 
-    def __init__(self, folder: Path, agent: str, reference: str = "", room: KeptRoom | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        agent: str,
+        reference: str = "",
+        room: KeptRoom | None = None,
+        keys: KnownKeys | None = None,
+    ) -> None:
         """Without a reference it is named by its content, so that equal output is kept once. `room` is the session's,
-        None for none of its own."""
+        None for none of its own. `keys` are taken out."""
+        self._filter = (keys or KnownKeys()).filter()
         self.agent = agent
         self.reference = reference
         self.kept_bytes = 0
@@ -97,6 +106,13 @@ class KeptStream:
 
     async def take(self, data: bytes) -> None:
         """Add what was printed; writes in a thread."""
+        await self._take(self._filter.take(data))
+
+    async def end(self) -> None:
+        """Nothing more is printed."""
+        await self._take(self._filter.end())
+
+    async def _take(self, data: bytes) -> None:
         if self.size_bytes + len(data) <= SHOWN_BYTES:
             self._ends.add(data)
         else:
@@ -156,10 +172,11 @@ class KeptStream:
         """Write what was printed so far to an open file; only the ends if the rest is not kept."""
         if self._file is None or self.unfinished is None:
             os.write(handle, self.content_within(SHOWN_BYTES))
-            return
-        self._file.flush()
-        with self.unfinished.open("rb") as kept, open(handle, "wb", closefd=False) as copy:
-            shutil.copyfileobj(kept, copy)
+        else:
+            self._file.flush()
+            with self.unfinished.open("rb") as kept, open(handle, "wb", closefd=False) as copy:
+                shutil.copyfileobj(kept, copy)
+        os.write(handle, self._filter.end())
 
     def discard(self, why: str) -> None:
         """Remove the file; `why` is part of a sentence."""
@@ -205,6 +222,7 @@ class KeptOutputs:
         self._recorder = recorder
         self._on_change = on_change
         self._private = private
+        self.keys = recorder.keys
         self._growing: list[KeptStream] = []
         """Of commands that run in the background."""
         for left in self._folder.glob(f"*/{_UNFINISHED}*"):  # by a process that was killed
@@ -218,7 +236,8 @@ class KeptOutputs:
         name = f"output-{command_id[:_NAME_CHARS]}"
         room = self._free_room if VERDICT.get().only_reads and not command_id else self._room
         stdout, stderr = (
-            KeptStream(self._own, CURRENT_AGENT.get(), f"{name}-{n}" if command_id else "", room) for n in (1, 2)
+            KeptStream(self._own, CURRENT_AGENT.get(), f"{name}-{n}" if command_id else "", room, self._recorder.keys)
+            for n in (1, 2)
         )
         if self._private:
             stdout.discard(_PRIVATE)
@@ -230,6 +249,9 @@ class KeptOutputs:
     async def shown(self, stdout: KeptStream, stderr: KeptStream, *, tool: str = "") -> tuple[bytes, bytes]:
         """Both streams, as far as a result holds them. With the name of the tool they are complete: what is kept of
         them is logged."""
+        if tool:
+            await stdout.end()
+            await stderr.end()
         room = min(stderr.size_bytes, max(SHOWN_BYTES - stdout.size_bytes, SHOWN_BYTES // 2))
         rooms = {stdout: SHOWN_BYTES - room, stderr: room}
         for stream, most in rooms.items():
@@ -251,6 +273,7 @@ class KeptOutputs:
     async def store(self, tool: str, *streams: KeptStream) -> None:
         """Complete what is kept of these streams, and log it."""
         for stream in streams:
+            await stream.end()
             is_new = await asyncio.to_thread(stream.complete)
             self._growing = [each for each in self._growing if each is not stream]
             if is_new:

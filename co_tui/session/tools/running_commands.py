@@ -212,15 +212,18 @@ class RunningCommands:
         if command_id not in self._logs:
             self._logs[command_id] = dict.fromkeys(self.outputs.streams(command_id), 0)
         read = self._logs[command_id]
+        has_ended = command_id not in self._started or not self.state(command_id).running
         for stream, log in zip(read, LOGS, strict=True):
             while True:
                 piece, read[stream] = await self._log_after(command_id, log, read[stream])
                 if not piece:
                     break
                 await stream.take(piece)
+            if has_ended:
+                await stream.end()
         stdout, stderr = await self.outputs.shown(*read)
         started = self._started.get(command_id)
-        rest = started.unwritten() if started is not None else ("", "")
+        rest = [self.outputs.keys.removed_from(each) for each in started.unwritten()] if started else ("", "")
         return stdout.decode(errors="replace") + rest[0], stderr.decode(errors="replace") + rest[1]
 
     async def _log_after(self, command_id: str, log: str, at: int) -> tuple[bytes, int]:
@@ -349,6 +352,11 @@ class RunningCommands:
         for guard in list(self._folder_guards.values()):
             await self.found(await guard.check())
 
+    def without_keys(self, output: bytes) -> bytes:
+        """Output without known keys."""
+        keys = self.outputs.keys.filter() if self.outputs is not None else None
+        return keys.take(output) + keys.end() if keys is not None else output
+
     def _now(self, command_id: str, started: _Started) -> BackgroundCommand:
         job = self.folder / command_id
         code = exit_code(job / STATUS)
@@ -356,7 +364,9 @@ class RunningCommands:
         # The task writes the exit code once the process is gone.
         running = code is None and (exists or (started.task is not None and not started.task.done()))
         rest = started.unwritten()
-        output = _ends(*(end_of(job / log, MOST_SHOWN_BYTES) + rest[n].encode() for n, log in enumerate(LOGS)))
+        # Twice as much as is shown: of a key that is cut at its start, nothing is left.
+        ends = (end_of(job / log, 2 * MOST_SHOWN_BYTES) + rest[n].encode() for n, log in enumerate(LOGS))
+        output = _ends(*map(self.without_keys, ends))
         return BackgroundCommand(command_id, started.command, time.monotonic() - started.began, running, code, output)
 
 

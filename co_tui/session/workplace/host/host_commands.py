@@ -92,7 +92,7 @@ class HostCommands(RunningCommands):
         while True:
             with suppress(OSError, LookupError, TypeError, ValueError):  # asked again when the connection is back
                 said = await asyncio.to_thread(self._link.ask, "commands.now", command_id, waited)
-                state = self._states[command_id] = _state(command_id, started, said)
+                state = self._states[command_id] = self._seen_state(command_id, started, said)
                 if waited and said["printed"]:
                     await self._tell(CommandNews(state, waited, agent=agent))
                     waited = ""
@@ -100,6 +100,10 @@ class HostCommands(RunningCommands):
                     await self._tell(CommandNews(state, agent=agent))
                     return
             await asyncio.sleep(LOOK_S)
+
+    def _seen_state(self, command_id: str, started: _Started, said: Any) -> BackgroundCommand:
+        state = _state(command_id, started, said)
+        return state._replace(output=self.without_keys(state.output.encode()).decode())
 
     def state(self, command_id: str) -> BackgroundCommand:
         return self._states[command_id]._replace(seconds=time.monotonic() - self._started[command_id].began)
