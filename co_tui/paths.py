@@ -301,6 +301,22 @@ def find_upwards(name: str, start: Path) -> Path | None:
     return None
 
 
+def find_own_upwards(name: str, start: Path) -> Path | None:
+    """The same, but above `start` only what belongs to this user or to the owner of `start`: anyone may put something
+    into a folder that many share."""
+    owners = {os.geteuid()}
+    with contextlib.suppress(OSError):
+        owners.add(os.stat(start).st_uid)
+    found = find_upwards(name, start)
+    while found is not None and found.parent != start:
+        with contextlib.suppress(OSError):
+            if os.lstat(found).st_uid in owners:
+                break
+        above = found.parent.parent
+        found = find_upwards(name, above) if above != found.parent else None
+    return found
+
+
 def path_text(path: Path) -> str:
     """The path as text that can be stored and shown; bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

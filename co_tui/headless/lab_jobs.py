@@ -21,7 +21,7 @@ from co_tui.context.policy import policy_of
 from co_tui.exchange.openai_format import Conversation, to_chat
 from co_tui.lab.results import ConversationResult, PolicyResult, replayed
 from co_tui.lab.tally import ReplayedRequest
-from co_tui.paths import ensure_dir
+from co_tui.paths import ensure_dir, write_atomically
 from co_tui.session.compaction.job import SummaryWriter
 from co_tui.settings import Settings
 
@@ -174,4 +174,4 @@ def _write(folder: Path, policy: str, name: str, window: Window, request: Replay
         "messages": to_chat(request.prepared.messages),
     }
     target = ensure_dir(folder) / f"{request.number:05}.json"
-    target.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8", errors="replace")
+    write_atomically(target, json.dumps(record, ensure_ascii=False).encode(errors="replace").decode())

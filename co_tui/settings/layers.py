@@ -12,7 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from co_tui.inert import one_line, shell_text
-from co_tui.paths import DEBUG_VARIABLE, HOME_VARIABLE, PROJECT_FILE, Paths, find_upwards, is_inside, path_text
+from co_tui.paths import (
+    DEBUG_VARIABLE,
+    HOME_VARIABLE,
+    PROJECT_FILE,
+    Paths,
+    find_own_upwards,
+    find_upwards,
+    is_inside,
+    path_text,
+)
 from co_tui.record import Record
 from co_tui.settings.all_settings import USERS_OWN, Settings, check, rules, unknown_key
 from co_tui.settings.consistency import (
@@ -283,7 +292,9 @@ class _Merge:
 
     def project(self, cwd: Path, trust: Trust, *, without: Collection[str]) -> None:
         """Add the layer of the project's file, without some of its values."""
-        file = find_upwards(PROJECT_FILE, cwd)
+        file = find_own_upwards(PROJECT_FILE, cwd)
+        if (nearest := find_upwards(PROJECT_FILE, cwd)) != file:
+            self.folder_problems.append(f"{nearest} belongs to another user. {LEFT_OUT}")
         self._folder = project_folder(cwd)
         found = read_project_files(self._folder)
         self.folder_problems += unused_below(cwd, found.folder)

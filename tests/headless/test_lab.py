@@ -50,6 +50,7 @@ def test_several_processes_give_the_same_results_in_the_same_order(here: Here, t
         return {str(file.relative_to(folder)): file.read_text() for file in folder.rglob("*.json")}
 
     assert dumped("one") == dumped("two") != {}
+    assert {file.stat().st_mode & 0o077 for file in tmp_path.glob("one/**/*.json")} == {0}
 
 
 @only_in_a_long_run

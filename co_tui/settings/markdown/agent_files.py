@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from co_tui.late_pattern import late_pattern
-from co_tui.paths import PROJECT_FILE, find_upwards, is_inside, path_text
+from co_tui.paths import PROJECT_FILE, find_own_upwards, is_inside, path_text
 from co_tui.record import Record
 from co_tui.settings.files import MARKDOWN, MarkdownFiles, definition_folders, link_out_problem, parsed, read_text
 from co_tui.settings.rules import DELEGATE_CONTEXTS, SettingsError, quoted
@@ -92,8 +92,9 @@ class AgentFiles(Record):
 
 
 def project_folder(cwd: Path) -> Path:
-    """The root of the project around `cwd`: where its settings file is, else the root of the checkout."""
-    found = find_upwards(PROJECT_FILE, cwd) or find_upwards(".git", cwd)
+    """The root of the project around `cwd`: where its settings file is, else the root of the checkout. What another
+    user put above `cwd` makes no project."""
+    found = find_own_upwards(PROJECT_FILE, cwd) or find_own_upwards(".git", cwd)
     return found.parent if found is not None else cwd
 
 

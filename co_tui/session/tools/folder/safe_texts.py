@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from co_tui.paths import find_upwards, is_inside, read_small_bytes
+from co_tui.paths import find_own_upwards, is_inside, read_small_bytes
 
 LARGEST_TEXT_BYTES: Final = 64_000
 """A larger file is not added to requests; the model can read it like any other."""
@@ -42,7 +42,7 @@ class SafeTexts:
 
     def project(self) -> str:
         """The repository that contains the folder, or the folder itself."""
-        git = None if self._is_project else find_upwards(".git", self._folder)
+        git = None if self._is_project else find_own_upwards(".git", self._folder)
         return os.path.realpath(git.parent if git is not None else self._folder)
 
     def stat(self, path: str) -> TextEntry:
@@ -69,7 +69,17 @@ class SafeTexts:
 
     def read(self, path: str) -> bytes:
         """Raises OSError."""
+        if not self._is_own(path):
+            raise FileNotFoundError(path)
         return read_small_bytes(path, LARGEST_TEXT_BYTES, inside=self._limit(path))
+
+    def _is_own(self, path: str) -> bool:
+        """Whether a file above the folder belongs to this user or to the owner of the folder; others may have put it
+        there. Raises OSError."""
+        is_below = Path(path).is_relative_to(self._folder) or Path(path).is_relative_to(self.folder)
+        if is_below or any(map(Path(path).is_relative_to, self._own)):
+            return True
+        return os.lstat(path).st_uid in (os.geteuid(), self._folder.stat().st_uid)
 
     def find(self, path: str) -> FoundText:
         try:
