@@ -44,10 +44,10 @@ def test_their_settings_file_is_named_and_ignored(folder: Path, paths: Paths) ->
 def test_the_users_own_further_up_still_counts(folder: Path, paths: Paths) -> None:
     of_another(folder / ".co-tui.toml", "")
     own = folder.parent / ".co-tui.toml"
-    own.write_text("command_timeout_s = 7\n")
+    own.write_text("policy = 'balanced'\n")
     deeper = folder / "deeper"
     assert find_own_upwards(".co-tui.toml", deeper) == own
-    assert load(paths=paths, cwd=deeper, environ={}).origins["command_timeout_s"].source == str(own)
+    assert load(paths=paths, cwd=deeper, environ={}).origins["policy"].source == str(own)
 
 
 def test_in_the_folder_itself_and_in_a_folder_of_theirs_it_counts(folder: Path) -> None:

@@ -108,7 +108,7 @@ ANSWERS: Final = {
     "texts.read": Answer(_bytes, int(LARGEST_TEXT_BYTES * _IN_BASE_64)),
     "texts.find": Answer(_pieces(_text, _flag, _flag)),
     "verdict": Answer(_as_it_is, FEW_BYTES),
-    "sandbox": Answer(_fields(failure=_text, hides=_flag, arguments=_many(_text)), FEW_BYTES),
+    "sandbox": Answer(_fields(failure=_text, hides=_flag, home=_many(_text), arguments=_many(_text)), FEW_BYTES),
     "guard_begin": Answer(_fields(read_only=_many(_text), pinned=_many(_text), created=_set_aside), FEW_BYTES),
     "guard_end": Answer(_set_aside, FEW_BYTES),
     "guard_check": Answer(_set_aside, FEW_BYTES),

@@ -1,0 +1,123 @@
+"""The home folder in the sandbox: programs on PATH and their toolchains work, and no store of keys can be read."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.session.tools.test_sandbox import told_of
+from tests.support.sandbox import needs_bwrap
+from tests.support.working import repository
+
+pytestmark = needs_bwrap
+
+_STORES = """
+.ssh/id_ed25519 .gnupg/secring.gpg .aws/credentials .azure/msal_token_cache.json .kube/config .docker/config.json
+.netrc .git-credentials .pypirc .npmrc .pgpass .my.cnf .vault-token .config/gcloud/credentials.db
+.config/gh/hosts.yml .config/op/config .config/rclone/rclone.conf .config/pip/pip.conf
+.terraform.d/credentials.tfrc.json .local/share/keyrings/login.keyring .mozilla/firefox/p/logins.json .anthropic/key
+.claude/.credentials.json .codex/auth.json .gemini/oauth_creds.json .config/openai/key .boto .s3cfg .databrickscfg
+.snowsql/config .dbt/profiles.yml .huggingface/token .cache/huggingface/token .kaggle/kaggle.json
+.netlify/config.json .config/fly/config.yml .fly/token .config/heroku/token .config/doctl/config.yaml .oci/config
+.bluemix/config.json .ibmcloud/key .config/hcloud/cli.toml .config/linode-cli .config/ngrok/ngrok.yml
+.ngrok2/ngrok.yml .config/stripe/config.toml .config/sentry/token .sentryclirc .m2/settings.xml
+.gradle/gradle.properties .gem/credentials .bundle/config .composer/auth.json .nuget/NuGet.Config
+.config/NuGet/NuGet.Config .ivy2/.credentials .sbt/credentials .cargo/credentials .cargo/credentials.toml
+.hex/hex.config .config/hub .config/glab-cli/config.yml .config/tea/config.yml .config/github-copilot/hosts.json
+.config/Slack/Cookies .config/Signal/key .thunderbird/p/logins.json .config/discord/token .password-store/mail.gpg
+.config/Bitwarden/data.json .local/share/secrets/x .config/sops/age/keys.txt .age/key.txt .minisign/minisign.key
+.step/secrets/key .cloudflared/cert.pem .wrangler/config .config/.wrangler/config/default.toml .vercel/auth.json
+.local/share/com.vercel.cli/auth.json .config/configstore/firebase-tools.json .expo/state.json .android/adbkey
+.config/gspread/credentials.json .msmtprc .fetchmailrc .mutt/muttrc .config/aerc/accounts.conf
+.config/neomutt/muttrc .weechat/sec.conf .irssi/config .rclone.conf .duply/conf .restic/password .borg/keys/x
+.config/borg/keys/x .mysql_history .psql_history .bash_history .zsh_history .python_history .node_repl_history
+.lesshst .config/gcloud/access_tokens.db .nvm/versions/node/v20/etc/npmrc go/.netrc
+"""
+KEYS = _STORES.split()
+
+
+@pytest.fixture
+def home_of_user(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The home of a user with keys everywhere, and tools; not below /tmp, of which the sandbox has its own."""
+    with TemporaryDirectory(dir="/var/tmp") as made:
+        home = Path(made)
+        for name in KEYS:
+            (home / name).parent.mkdir(parents=True, exist_ok=True)
+            (home / name).write_text(f"PRIVATE {name}")
+        monkeypatch.setenv("HOME", str(home))
+        yield home
+
+
+def program(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(0o755)
+
+
+def worktree(home: Path) -> Path:
+    main, tree = repository(home / "main"), home / "trees/one"
+    identity = ("-c", "user.name=me", "-c", "user.email=me@example.com")
+    subprocess.run(["git", *identity, "commit", "-qm", "first"], cwd=main, check=True)
+    subprocess.run(["git", "worktree", "add", "-q", str(tree)], cwd=main, check=True)
+    return tree
+
+
+async def test_no_store_of_keys_is_read_and_every_tool_runs(
+    home_of_user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = home_of_user
+    program(home / ".cargo/bin/cargo", '#!/bin/sh\ncat "$HOME/.rustup/settings.toml"\n')
+    (home / ".rustup").mkdir()
+    (home / ".rustup/settings.toml").write_text("rustup settings\n")
+    program(home / ".local/share/uv/tools/ruff/bin/ruff", "#!/bin/sh\necho ruff of uv\n")
+    program(home / ".nvm/versions/node/v20/bin/node", '#!/bin/sh\ncat "$(dirname "$0")/../lib/npm.js"\n')
+    (home / ".nvm/versions/node/v20/lib").mkdir()
+    (home / ".nvm/versions/node/v20/lib/npm.js").write_text("npm of nvm\n")
+    program(
+        home / ".local/share/uv/python/3.11/bin/python3",
+        '#!/bin/sh\ncat "$(dirname "$(readlink -f "$0")")/../lib/os.py"\n',
+    )
+    (home / ".local/share/uv/python/3.11/lib").mkdir()
+    (home / ".local/share/uv/python/3.11/lib/os.py").write_text("python of uv\n")
+    program(home / "miniconda/bin/mine", "#!/bin/sh\necho interpreted\n")
+    (home / "miniconda/lib").mkdir()
+    program(home / ".local/bin/script", f"#!{home}/miniconda/bin/mine\n")
+    (home / ".local/bin/ruff").symlink_to(home / ".local/share/uv/tools/ruff/bin/ruff")
+    (home / ".gitconfig").write_text("[user]\n\tname = Me Myself\n")
+    folder = repository(home / "shop")
+    (folder / ".venv/bin").mkdir(parents=True)
+    (folder / ".venv/bin/python3").symlink_to(home / ".local/share/uv/python/3.11/bin/python3")
+    entries = (home / ".cargo/bin", home / ".local/bin", home / ".nvm/versions/node/v20/bin")
+    monkeypatch.setenv("PATH", os.pathsep.join(map(str, (*entries, os.environ["PATH"]))))
+    command = (
+        "cargo; ruff; node; script; .venv/bin/python3; git config user.name; touch in-folder; "
+        "echo x > ~/lost; grep -rl PRIVATE ~ ; for each in " + " ".join(f"~/{name}" for name in KEYS) + "; do "
+        'cat "$each" 2>/dev/null; done; echo end'
+    )
+    said = await told_of(command, folder, tmp_path / "co-tui")
+    for each in ("rustup settings", "ruff of uv", "npm of nvm", "interpreted", "python of uv", "Me Myself", "end"):
+        assert each in said
+    assert "PRIVATE" not in said and "Read-only file system" in said
+    assert (folder / "in-folder").exists() and not (home / "lost").exists()
+
+
+async def test_gits_settings_with_a_key_are_hidden(home_of_user: Path, tmp_path: Path) -> None:
+    header = "AUTHORIZATION: basic PRIVATE"
+    (home_of_user / ".gitconfig").write_text(f"[http]\n\textraHeader = {header}\n")
+    said = await told_of("cat ~/.gitconfig; echo end", repository(tmp_path / "shop"), tmp_path / "co-tui")
+    assert "PRIVATE" not in said and "end" in said
+
+
+async def test_the_checkout_around_the_folder_can_be_read(home_of_user: Path, tmp_path: Path) -> None:
+    whole = repository(home_of_user / "whole")
+    (whole / "part").mkdir()
+    said = await told_of("cat ../login.py; git status --short; touch ../x", whole / "part", tmp_path / "co-tui")
+    assert "helo" in said and "A  login.py" in said.replace("../", "") and not (whole / "x").exists()
+
+
+async def test_a_worktree_finds_its_repository(home_of_user: Path, tmp_path: Path) -> None:
+    said = await told_of("git log --format=%s", worktree(home_of_user), tmp_path / "co-tui")
+    assert "first" in said
