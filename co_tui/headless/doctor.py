@@ -15,7 +15,7 @@ from co_tui.agent.local import embedded
 from co_tui.agent.local.embedded_fetch import fetch
 from co_tui.agent.models import usual_servers
 from co_tui.agent.models.catalogue import EMBEDDED, choose
-from co_tui.agent.permissions.sandbox import sandbox_problem, sandbox_text
+from co_tui.agent.permissions.sandbox import sandbox_failure, sandbox_problem, sandbox_text
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events.wording import counted, percent
@@ -26,7 +26,8 @@ from co_tui.kept_file import KeptFile, parse_json
 from co_tui.paths import Paths, path_text
 from co_tui.session.history.learned_limits import LIMITS_FILE, Limits
 from co_tui.session.snapshots.storage import MOST_BYTES, stored_snapshots
-from co_tui.settings import Loaded
+from co_tui.settings import Loaded, Settings
+from co_tui.settings.rules import SANDBOX
 from co_tui.store.store_errors import StoreError
 
 SERVERS_S = 15.0
@@ -54,6 +55,7 @@ def doctor(context: CommandContext, environ: Mapping[str, str], cwd: Path, *, fu
         ("model servers here", asyncio.run(_local_servers())),
         ("policy", f"{settings.policy} ({context.loaded.origins['policy'].source})"),
         ("commands", f"{sandbox_text(settings.command_sandbox)} ({context.loaded.origins['command_sandbox'].source})"),
+        *_programs_of_the_project(settings, cwd),
         *_project(context.loaded),
         *asyncio.run(_servers(context.loaded, environ, cwd)),
         ("data", str(context.paths.data)),
@@ -89,6 +91,15 @@ async def _unusable(model: str, context: CommandContext, environ: Mapping[str, s
     except ModelUnusable as error:
         return [str(error)]
     return []
+
+
+def _programs_of_the_project(settings: Settings, cwd: Path) -> list[tuple[str, str]]:
+    """Whether what is started unasked and runs files of the folder is sandboxed."""
+    if not (settings.hooks or settings.after_edit or settings.mcp_servers):
+        return []
+    failure = asyncio.run(sandbox_failure(SANDBOX, cwd))
+    how = f"not sandboxed: {failure}" if failure else "sandboxed"
+    return [("hooks, checks, servers", f"those that run files of this folder are {how}")]
 
 
 async def _servers(loaded: Loaded, environ: Mapping[str, str], cwd: Path) -> list[tuple[str, str]]:

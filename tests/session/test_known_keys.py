@@ -30,7 +30,8 @@ def nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "shop"
     folder.mkdir()
-    (folder / ".env").write_text(f"OPENAI_API_KEY={KEY}\nDB_PASS={PASSWORD}\nGROQ_API_KEY={KEPT}\n")
+    for name in (".env", "app.ini"):
+        (folder / name).write_text(f"OPENAI_API_KEY={KEY}\nDB_PASS={PASSWORD}\nGROQ_API_KEY={KEPT}\n")
     return folder
 
 
@@ -69,7 +70,7 @@ STEPS: dict[str, Call] = {
     "an error": ("run_command", {"command": "cat .env >&2; exit 1"}),
     "pieces": ("run_command", {"command": f"cat .env; {SPLIT}"}),
     "long output": ("run_command", {"command": "for n in $(seq 3000); do cat .env; done"}),
-    "an edit": ("edit_file", {"path": ".env", "old_text": "OPENAI", "new_text": "OTHER"}),
+    "an edit": ("edit_file", {"path": "app.ini", "old_text": "OPENAI", "new_text": "OTHER"}),
 }
 
 
@@ -81,7 +82,9 @@ async def test_no_result_holds_a_known_key(folder: Path, home: Path, step: Call)
         logged = "\n".join(map(event_json, log)).replace(json.dumps(calls)[1:-1], "")
         assert key not in logged and key not in str(model.returned) and key not in announced
         assert holding(home, key) == []
-    if step[0] != "edit_file":
+    if step[0] == "edit_file":
+        assert "OTHER_API_KEY" in (folder / "app.ini").read_text() and "-OPENAI_API_KEY=[OPENAI_API" in announced
+    else:
         names = ("[OPENAI_API_KEY removed]", "[DB_PASS removed]", "[key of groq removed]")
         assert all(name in str(model.returned) for name in names)
 
