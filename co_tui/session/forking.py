@@ -14,7 +14,7 @@ from co_tui.session.environment import Environment
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.snapshots.storage import carry_snapshots
 from co_tui.session.state import history_edits
-from co_tui.session.state.session_state import SessionState, seq_of
+from co_tui.session.state.session_state import Entry, SessionState, seq_of
 from co_tui.session.tools.kept_output import carry_outputs
 from co_tui.store.session_ids import new_session_id
 from co_tui.store.timestamps import now
@@ -27,7 +27,7 @@ async def fork_session(
 ) -> str:
     """Create a session that starts in this state, or in the state at a seq; returns its id. The source is only read."""
     source, target = state.session_id, new_session_id()
-    seq = state.seq if upto is None else _with_stop(state, upto)
+    seq = state.seq if upto is None else _with_stop(state, _with_results(state, upto))
     if seq < state.seq and any(isinstance(event.fact, AgentTransfer) for event in state.timeline):
         origin = {**origin, "model": (await environment.stored_state(source, seq)).model}  # of the agent of that time
     fork = SessionFork(source_session_id=source, source_seq=seq, **origin)
@@ -67,6 +67,34 @@ async def _copy(environment: Environment, target: str, fork: Fact) -> bool:
         return False
     await asyncio.wrap_future(writing.fork(source, target, seq, fork))
     return True
+
+
+def _with_results(state: SessionState, seq: int) -> int:
+    """The event with the last result of the calls that are open at a seq; the seq itself if they have none.
+
+    Without its result, a call that has long been answered would be closed as interrupted.
+    """
+    end = bisect_right(state.transcript, seq, key=lambda entry: entry.seq)
+    open_calls: set[str] = set()
+    for entry in reversed(state.transcript[:end]):
+        if not entry.agent:
+            open_calls ^= _call_ids(entry)
+            if entry.message.get("kind") == "response":
+                break
+    for entry in state.transcript[end:]:
+        if entry.agent:
+            continue
+        if not open_calls or entry.message.get("kind") == "response":
+            break
+        if answered := open_calls & _call_ids(entry):
+            open_calls -= answered
+            seq = entry.seq
+    return seq
+
+
+def _call_ids(entry: Entry) -> set[str]:
+    """The calls that a message makes or answers."""
+    return {str(part["tool_call_id"]) for part in entry.message.get("parts") or () if part.get("tool_call_id")}
 
 
 def _with_stop(state: SessionState, seq: int) -> int:
