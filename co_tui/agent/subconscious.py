@@ -1,18 +1,18 @@
 """The agent behind `/subconscious run`: reads a conversation and decides what later sessions should know."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Final, Literal
 
-from pydantic_ai import Agent, capture_run_messages
+from pydantic_ai import Agent
 from pydantic_ai.exceptions import ModelRetry, UsageLimitExceeded
-from pydantic_ai.messages import FunctionToolResultEvent, ModelResponse
+from pydantic_ai.messages import FunctionToolResultEvent
 from pydantic_ai.tools import Tool
 from pydantic_ai.usage import UsageLimits
 
 from co_tui.agent.models.model_handle import ModelHandle
 from co_tui.agent.redact import redact
-from co_tui.agent.summariser import CLOSE_TAG, INTERACTION_HEADER, OPEN_TAG, WrittenSummary
+from co_tui.agent.summariser import CLOSE_TAG, INTERACTION_HEADER, OPEN_TAG, BillRequests
 from co_tui.inert import one_line
 
 INTERACTION: Final = "memory-consolidation"
@@ -92,18 +92,15 @@ async def consolidate(
     model_handle: ModelHandle,
     parts: Sequence[str],
     draft: BoardDraft,
-    bill: WrittenSummary,
+    billed: BillRequests,
     report: Callable[[str], None],
 ) -> None:
-    """Let the model change the draft, part by part. Raises what the model raises.
-
-    However it ends, every reply received is in the bill.
-    """
+    """Let the model change the draft, part by part. Raises what the model raises."""
     tool = Tool(draft.context_board, name="context_board")
     settings = dict(model_handle.settings)
     headers = {**settings.get("extra_headers", {}), INTERACTION_HEADER: INTERACTION}  # type: ignore[dict-item] # a mapping, when there is one
     agent = Agent(
-        await model_handle.model(),
+        billed(await model_handle.model()),
         instructions=INSTRUCTIONS,
         tools=[tool],
         model_settings={**model_handle.settings, "extra_headers": headers},
@@ -113,22 +110,9 @@ async def consolidate(
         where = f"part {number} of {len(parts)} · " if len(parts) > 1 else ""
         report(f"{where}{draft.progress}")
         prompt = f"The board:\n{draft.as_text()}\n\n{OPEN_TAG}\n{part.replace(CLOSE_TAG, '')}\n{CLOSE_TAG}"
-        with _counted(bill), suppress(UsageLimitExceeded):
+        with suppress(UsageLimitExceeded):
             run = agent.run_stream_events(prompt, usage_limits=UsageLimits(request_limit=MOST_STEPS))
             async with run as events:
                 async for event in events:
                     if isinstance(event, FunctionToolResultEvent):
                         report(f"{where}{draft.progress}")
-
-
-@contextmanager
-def _counted(bill: WrittenSummary) -> Iterator[None]:
-    """Add every reply of the run inside to the bill, even if it is stopped or fails."""
-    with capture_run_messages() as messages:
-        try:
-            yield
-        finally:
-            for message in messages:
-                # A refused request leaves an empty reply behind.
-                if isinstance(message, ModelResponse) and (message.parts or message.usage.has_values()):
-                    bill.count(message)

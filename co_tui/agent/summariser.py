@@ -1,15 +1,13 @@
 """Summarise a conversation with a fresh agent without tools, which treats the conversation as data (C2)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelResponse
+from pydantic_ai.models import Model
 
 from co_tui.agent.models.open_model import ModelHandle
-from co_tui.agent.models.prices import empty_reply, price_of
 from co_tui.agent.models.request_settings import with_cache_key
 
 INTERACTION_HEADER: Final = "X-Interaction-Type"
@@ -32,37 +30,15 @@ Use short Markdown bullets under these headings, leaving out the ones with nothi
 Begin with one line `Title: ` and a title of at most eight words. No other preamble."""
 
 
-@dataclass(slots=True)
-class WrittenSummary:
-    """A summary and what it cost."""
+BillRequests = Callable[[Model], Model]
+"""Returns the model with each of its requests on a bill."""
+
+
+class WrittenSummary(NamedTuple):
+    """A summary and its title."""
 
     text: str = ""
     title: str = ""
-    model: str = ""
-    request_id: str = ""
-    requests: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: float | None = None
-    asked: str = ""
-    """The text of the last request."""
-    unanswered: Callable[[], ModelResponse] | None = None
-    """Returns what came of the reply to it, until that is complete."""
-
-    @property
-    def usage(self) -> dict[str, int]:
-        return {"requests": self.requests, "input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
-
-    def count(self, response: ModelResponse) -> None:
-        """Add the last request to the bill."""
-        self.unanswered = None
-        self.requests += 1
-        self.input_tokens += response.usage.input_tokens
-        self.output_tokens += response.usage.output_tokens
-        self.request_id = response.provider_response_id or self.request_id
-        price = price_of(response)
-        if price is not None:
-            self.cost = (self.cost or 0.0) + price
 
 
 @dataclass(slots=True)
@@ -76,37 +52,30 @@ class SummaryTask:
     budget_tokens: int = 1_000
     ratio: float = 1.0
     """The model's tokens per token as we count; a higher ratio leaves fewer words in the budget."""
-    bill: WrittenSummary = field(default_factory=WrittenSummary)
-    """Counts every request, even if it fails."""
     background: str = ""
     """The system prompt of the conversation's assistant."""
     session_id: str = ""
 
 
-async def write_summary(model_handle: ModelHandle, work: SummaryTask) -> WrittenSummary:
+async def write_summary(model_handle: ModelHandle, work: SummaryTask, billed: BillRequests) -> WrittenSummary:
     """Write the summary part by part, each updating the one before. Raises what the model raises."""
-    written, earlier = work.bill, work.earlier
-    written.model = model_handle.name
-    model = await model_handle.model()
+    written = WrittenSummary(work.earlier)
+    model = billed(await model_handle.model())
     agent = Agent(model, instructions=INSTRUCTIONS, model_settings=_settings(model_handle, work))
     for part in work.parts:
-        title, earlier = _untitled(await _answer(agent, _prompt(part, earlier, work), written, empty_reply(model)))
-        written.title = title or written.title
-    written.text = earlier
+        title, text = _untitled(await _answer(agent, _prompt(part, written.text, work)))
+        written = WrittenSummary(text, title or written.title)
     return written
 
 
-async def _answer(agent: Agent[None, str], prompt: str, written: WrittenSummary, nothing: ModelResponse) -> str:
+async def _answer(agent: Agent[None, str], prompt: str) -> str:
     """The reply to a prompt, streamed so that it is known how much came of one that is stopped."""
     async with agent.iter(prompt) as run:
         async for node in run:
             if Agent.is_model_request_node(node):
-                written.asked, written.unanswered = f"{INSTRUCTIONS}\n{prompt}", lambda: nothing
                 async with node.stream(run.ctx) as reply:
-                    written.unanswered = partial(getattr, reply, "response")
                     async for _ in reply:
                         pass
-                    written.count(reply.response)
                     return reply.response.text or ""
     return ""
 

@@ -1,7 +1,7 @@
 """`co-tui subconscious`: what a session taught goes to the context board of the repository and branch one is in."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from co_tui.agent.keys.kept_keys import KeptKeys
@@ -9,7 +9,7 @@ from co_tui.agent.models.catalogue import choose
 from co_tui.agent.models.open_model import config_for, open_model
 from co_tui.agent.redact import keys_in
 from co_tui.agent.wire.model_errors import ModelUnusable
-from co_tui.events import BoardChanged
+from co_tui.events import BoardChanged, RequestBilled
 from co_tui.headless.output import DONE, FAILED, CommandContext, put, say
 from co_tui.headless.sessions.stored_rows import stored_row
 from co_tui.inert import one_line
@@ -58,6 +58,11 @@ async def _updated(
     usual = choose(settings.model, named, environ, settings.base_url, kept).model
     name = usual if named == COMMAND_LINE else settings.summarization_model or state.model or usual
     model_handle = await open_model(name, config_for(settings, environ, context.paths))
+    bills: list[RequestBilled] = []
+
+    async def record(bill: RequestBilled) -> None:
+        bills.append(bill)
+
     update = BoardUpdate(
         board,
         model_handle,
@@ -65,26 +70,29 @@ async def _updated(
         state.session_id,
         timeout_s=settings.compaction_timeout_s,
         keys=keys_in(environ),
+        record=record,
     )
     updated: UpdatedBoard | None = None
     try:
         updated = await update.run()
     finally:
         if (fact := update.log_fact(updated)) is not None:
-            _log(context, state.session_id, fact)
+            _log(context, state.session_id, bills, fact)
         await model_handle.close()
     return updated
 
 
-def _log(context: CommandContext, session_id: str, fact: BoardChanged) -> None:
-    """In the session's log, unless it is open elsewhere by now: one session has one writer."""
+def _log(context: CommandContext, session_id: str, bills: Sequence[RequestBilled], fact: BoardChanged) -> None:
+    """In the session's log, unless it is open elsewhere by now: one session has one writer. Its cost counts anyway."""
     try:
         with context.store.claim(session_id):
-            context.store.writing().append(session_id, [fact]).result()
+            context.store.writing().append(session_id, [*bills, fact]).result()
+            return
     except SessionBusy:
         say("The session is open elsewhere; this update is not in its log.")
     except SessionNotFound:
         say("The session was deleted; this update is in no log.")
+    context.store.writing().add_spent(sum(bill.cost or bill.assumed_cost or 0.0 for bill in bills)).result()
 
 
 def _print(change: BoardChange) -> None:

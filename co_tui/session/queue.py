@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
+from co_tui.session.run_to_completion import is_being_cancelled
+
 Work = Callable[[], Awaitable[Any]]
 
 
@@ -19,6 +21,13 @@ class WaitingPrompt(NamedTuple):
     """Waits until it is released."""
     steers: bool = False
     """Meant for the running turn; becomes the next prompt if that ends first."""
+
+
+class WorkCancelled(Exception):
+    """Work was cancelled, and nobody asked for that."""
+
+    def __init__(self) -> None:
+        super().__init__("The work was cancelled from inside.")
 
 
 class Steering(NamedTuple):
@@ -218,9 +227,13 @@ class WorkQueue:
                     result = await item.work()
                     for each in (item, *self._joined):
                         each.answer(result)
-                except Exception as error:
+                except BaseException as error:
+                    failure = error if isinstance(error, Exception) else WorkCancelled()
                     for each in (item, *self._joined):
-                        each.fail(error)
+                        each.fail(failure)
+                    if is_being_cancelled() or not isinstance(error, Exception | asyncio.CancelledError):
+                        self.clear(failure)
+                        raise
                 self._settle()
                 self.working = False
         finally:

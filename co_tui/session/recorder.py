@@ -87,6 +87,12 @@ class Recorder:
         """
         await self._in_order(self._write_or_keep(fact, ends_draft))
 
+    async def record_eventually(self, fact: Fact) -> None:
+        """As `record_said`, for what cannot be refused: a failure is announced and retried, not raised, and who is
+        cancelled meanwhile still records it."""
+        with contextlib.suppress(StoreError):
+            await run_to_completion(self.record_said(fact))
+
     @property
     def has_unsaved(self) -> bool:
         """Whether something happened that is not in the log yet."""

@@ -15,3 +15,9 @@ async def run_to_completion(work: Coroutine[Any, Any, T]) -> T:
     except asyncio.CancelledError:
         await asyncio.wait([task])
         raise
+
+
+def is_being_cancelled() -> bool:
+    """Whether the current task is being cancelled; otherwise a `CancelledError` comes from what it awaited."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -6,7 +6,9 @@ from typing import Final
 from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.agent.titles import write_title
 from co_tui.events import SessionRename
+from co_tui.events.facts.context import TITLE
 from co_tui.events.stored_messages import pieces
+from co_tui.session.bills import Bill
 from co_tui.session.compaction.model_summaries import SummaryModels
 from co_tui.session.environment import Environment
 from co_tui.session.recorder import Recorder
@@ -48,14 +50,15 @@ class SessionTitle:
         prompt, reply = (self._message_text(role) for role in ("user", "assistant"))
         if not prompt or not reply:
             return
+        bill = Bill(TITLE, model=model, record=self._recorder.record_eventually)
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                written = await write_title(await self._models.get(model), prompt, reply)
+                title = await write_title(await self._models.get(model), prompt, reply, bill.of)
         except Exception:
             return  # the prompt serves as a title, and turns report what is wrong with a provider
-        if written.text:
+        if title:
             origin = self._environment.origin(runtime.model_handle.name, runtime.settings.policy)
-            await self._recorder.record(SessionRename(title=written.text, by=model, cost=written.cost, **origin))
+            await self._recorder.record_eventually(SessionRename(title=title, by=model).but(**origin))
 
     def _message_text(self, role: str) -> str:
         """The user's first message, or the model's last."""

@@ -146,8 +146,10 @@ class Reading(Closable, Protocol):
         ...
 
     def spent_since(self, time: str) -> float:
-        """What all sessions have spent since a time, in US dollars. What a fork copied, or an import brought, was spent
-        before."""
+        """What all sessions have spent since a time of the last two days, in US dollars, deleted ones too. What a fork
+        copied, or an import brought, was spent before. Where no price is published, that of the model's maker counts.
+        """
+        ...
 
     def prompts(self, limit: int, search: str = "", cwd: str = "") -> list[str]:
         """The user's latest prompts that contain a text, of all sessions or a folder's; oldest first, no repeats."""
@@ -233,6 +235,10 @@ class Writing(LogWriting, Protocol):
 
     def record_deletion(self, deletion: "Deletion") -> "Future[bool]":
         """Remember that a session was deleted or came back, unless a newer change is known. Returns whether it was."""
+        ...
+
+    def add_spent(self, dollars: float) -> "Future[None]":
+        """Count US dollars that were spent now and are in no log."""
         ...
 
     def upkeep_steps(self) -> "Iterator[Future[bool]]":

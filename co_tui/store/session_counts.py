@@ -11,6 +11,7 @@ from co_tui.events import (
     ModeChange,
     ModelChange,
     PolicyChange,
+    RequestBilled,
     Rewind,
     SessionEnd,
     SessionFork,
@@ -22,6 +23,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.events.event import payload_of
+from co_tui.events.facts.context import TURN
 from co_tui.events.storable import dump
 from co_tui.events.stored_messages import prompt_of, title_of
 
@@ -74,9 +76,14 @@ class SessionCounters:
                     self.usage = dump(payload_of(event))
             case CompactionComplete():
                 self.compactions += fact.success
-                self._add_extra_cost(fact.cost)
+                self._add_extra_cost(None if fact.billed else fact.cost)
             case BoardChanged():
-                self._add_extra_cost(fact.cost)
+                self._add_extra_cost(None if fact.billed else fact.cost)
+            case RequestBilled(what=what):
+                if what == TURN:
+                    self.cost += fact.cost or 0.0
+                else:
+                    self._add_extra_cost(fact.cost)
             case ModelChange():
                 self.model = fact.to
             case PolicyChange():
@@ -104,7 +111,7 @@ class SessionCounters:
             case SessionPinned():
                 self.pinned = fact.pinned
                 return
-            case SessionRename() | SessionEnd() | UsageInfo() | ModeChange() | FoldersChanged():
+            case SessionRename() | SessionEnd() | UsageInfo() | RequestBilled() | ModeChange() | FoldersChanged():
                 return
             case SessionTrashed(trashed=True):
                 self.trashed = event.timestamp

@@ -50,6 +50,7 @@ Fact: TypeAlias = (
     | conversation.HookRun
     | conversation.BackgroundNews
     | context.UsageInfo
+    | context.RequestBilled
     | context.Truncation
     | context.Recollection
     | context.ArtifactStored

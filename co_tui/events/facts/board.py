@@ -35,6 +35,8 @@ class BoardChanged(Occurrence):
     """The model that chose them; empty for the user and for unfinished runs."""
     usage: Json = NOTHING
     cost: float | None = None
+    billed: bool = False
+    """Whether `RequestBilled` counts its cost; in older logs, `cost` counts."""
 
     def export_entry(self) -> ExportEntry:
         changes = [

@@ -38,9 +38,9 @@ class UsageInfo(Logged):
     output_tokens: int | None = None
     cached_tokens: int | None = None
     cost: float | None = None
-    """Price of that request in US dollars, if the model's prices are known."""
+    """In older logs, what `RequestBilled` says now."""
     assumed_cost: float | None = None
-    """The same at the prices of the model's maker, if the server that answered publishes none."""
+    """As `cost`."""
     cache_saved: float | None = None
     """How much the provider's prompt cache saved; negative if filling the cache cost more."""
     learnt: Json = NOTHING
@@ -63,6 +63,40 @@ class UsageInfo(Logged):
 
     def export_entry(self) -> None:
         """A measurement: the chart of an export shows it."""
+
+
+TURN: Final = "turn"
+SUMMARY: Final = "summary"
+TITLE: Final = "title"
+BOARD: Final = "board"
+"""What requests are sent for."""
+
+
+class RequestBilled(Logged):
+    """What a request to a model used and cost: of each that was sent and not refused, also if it was stopped."""
+
+    TYPE = "request.billed"
+    ENTRY = None
+    what: str
+    """`TURN`, or outside of turns `SUMMARY`, `TITLE` or `BOARD`."""
+    model: str
+    agent: str = ""
+    measured: str = "estimate"
+    """`provider` if the provider counted the tokens."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+    """In US dollars, if the model's prices are known."""
+    assumed_cost: float | None = None
+    """The same at the prices of the model's maker, if the server that answered publishes none."""
+
+    def timeline_text(self) -> str:
+        """A measurement: gauges show the sum."""
+        return ""
+
+    def export_entry(self) -> None:
+        """As above."""
 
 
 class Truncation(Logged):
@@ -234,6 +268,8 @@ class CompactionComplete(Logged):
     request_id: str = ""
     usage: Json = NOTHING
     cost: float | None = None
+    billed: bool = False
+    """Whether `RequestBilled` counts its cost; in older logs, `cost` counts."""
     duration_ms: int = 0
     waited_ms: int = 0
     """How much of that a request waited."""

@@ -95,6 +95,7 @@ class SessionRename(SessionOrigin):
     by: str = ""
     """The model that wrote the title; empty if the user did."""
     cost: float | None = None
+    """In older logs, what `RequestBilled` says now."""
 
     def timeline_text(self) -> str:
         return f"{'named' if self.by else 'renamed'}\n{short(self.title)}"

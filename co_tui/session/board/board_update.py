@@ -8,11 +8,12 @@ from pydantic_ai.messages import ModelMessage
 
 from co_tui.agent.models.model_handle import ModelHandle
 from co_tui.agent.subconscious import INSTRUCTIONS, BoardDraft, consolidate
-from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact.user_messages import earlier_summary
 from co_tui.context.conversation_text import in_parts
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.events import BoardChanged
+from co_tui.events.facts.context import BOARD
+from co_tui.session.bills import Bill, RecordBill
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.turns.classify_failure import classify
 from co_tui.store.notes.board_text import MAX_ENTRIES, BoardChange, BoardEntry
@@ -32,7 +33,7 @@ class UpdatedBoard(NamedTuple):
     """The result of a run, and its cost."""
 
     change: BoardChange
-    bill: WrittenSummary
+    bill: Bill
 
 
 class BoardUpdate:
@@ -48,8 +49,9 @@ class BoardUpdate:
         timeout_s: float,
         keys: Sequence[str] = (),
         on_progress: Callable[[str], None] = lambda _: None,
+        record: RecordBill,
     ) -> None:
-        """`keys` are redacted from what is learned."""
+        """`keys` are redacted from what is learned; `record` records what each request costs."""
         self._board = board
         self._model_handle = model_handle
         self._messages = messages
@@ -58,7 +60,7 @@ class BoardUpdate:
         self._keys = keys
         self._on_progress = on_progress
         self._task: asyncio.Task[BoardDraft] | None = None
-        self._bill = WrittenSummary(model=model_handle.name)
+        self._bill = Bill(BOARD, model=model_handle.name, record=record)
         self._stopped = False
 
     def interrupt(self, *, leaving: bool = False) -> None:
@@ -102,7 +104,7 @@ class BoardUpdate:
             draft = BoardDraft({entry.id: entry.text for entry in present.entries}, MAX_ENTRIES, self._keys)
             parts = await self._parts(draft.as_text())
             async with asyncio.timeout(self._timeout_s * max(1, len(parts))):
-                await consolidate(self._model_handle, parts, draft, self._bill, self._on_progress)
+                await consolidate(self._model_handle, parts, draft, self._bill.of, self._on_progress)
         except BoardFailed as failed:
             raise BoardRefused(str(failed)) from failed
         except TimeoutError:
@@ -144,7 +146,7 @@ def change_text(change: BoardChange) -> str:
     return ", ".join(f"{count} {what}" for count, what in counts if count)
 
 
-def changed_fact(board: ContextBoard, change: BoardChange, bill: WrittenSummary | None = None) -> BoardChanged:
+def changed_fact(board: ContextBoard, change: BoardChange, bill: Bill | None = None) -> BoardChanged:
     """The fact to log; without a bill, it was the user's own change."""
     return BoardChanged(
         what="context board",
@@ -155,4 +157,5 @@ def changed_fact(board: ContextBoard, change: BoardChange, bill: WrittenSummary 
         model=bill.model if bill else "",
         usage=bill.usage if bill else {},
         cost=bill.cost if bill else None,
+        billed=bill is not None,
     )

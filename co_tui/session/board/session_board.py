@@ -71,6 +71,7 @@ class SessionBoard:
             timeout_s=runtime.settings.compaction_timeout_s,
             keys=keys_in(self._environment.environ),
             on_progress=lambda text: self._recorder.announce(BoardProgress(text=text)),
+            record=self._recorder.record_eventually,
         )
 
     async def run(self, update: BoardUpdate) -> UpdatedBoard | None:
@@ -82,7 +83,7 @@ class SessionBoard:
         finally:
             self._recorder.announce(BoardProgress(over=True))
             if (fact := update.log_fact(updated)) is not None:
-                await self._recorder.record(fact)
+                await self._recorder.record_eventually(fact)
         return updated
 
     async def change(self, make: Callable[[ContextBoard], BoardChange]) -> BoardChange:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
@@ -19,7 +20,7 @@ from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.cache_loss import cache_lost_tokens
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.job import Compaction, Job, since
-from co_tui.session.compaction.prepare import log_start, work_in_progress
+from co_tui.session.compaction.prepare import Declined, Stopped, log_start, work_in_progress
 from co_tui.session.compaction.summaries import Summary
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.token_parts import with_token_parts
@@ -32,8 +33,18 @@ from co_tui.store.store_errors import StoreError
 NOT_SMALLER: Final = "it would not free any room"
 
 
+OF_ITS_REQUESTS: Final = ("agent", "model", "duration_ms", "usage", "cost", "billed", "request_id")
+
+
 class NotWorthIt(Exception):
     """Why a finished compaction is not applied: the error to log."""
+
+
+def ended_by(error: BaseException, compaction: Compaction) -> CompactionComplete:
+    """What went wrong, without secrets. What the user declined is cancelled, not failed."""
+    if isinstance(error, NotWorthIt | Stopped | StoreError) or not isinstance(error, Exception):
+        return compaction.job.failed(str(error).rstrip("."), cancelled=isinstance(error, Declined))
+    return compaction.job.failed(classify(error, compaction.history.asked)[0].sentence)
 
 
 class Applier:
@@ -44,18 +55,11 @@ class Applier:
 
     async def apply(self, compaction: Compaction, *, waited_ms: int | None = None) -> CompactionComplete:
         """Replace what was summarised; messages that arrived since stay as they are. The end is logged in any case."""
-        job, history = compaction.job, compaction.history
         try:
             fact = await self._rewrite(compaction, waited_ms)
-            complete = await self.end(compaction, fact)
-            await history.report_now()
-            return complete
-        except StoreError:
-            raise  # nothing continues that cannot be logged
-        except NotWorthIt as reason:
-            return await self.end(compaction, job.failed(str(reason)))
         except Exception as error:
-            return await self.end(compaction, job.failed(classify(error, history.asked)[0].sentence))
+            fact = ended_by(error, compaction)
+        return await self.end(compaction, fact)
 
     async def _rewrite(self, compaction: Compaction, waited_ms: int | None) -> CompactionComplete:
         """The fact that rewrites the history. Raises `NotWorthIt`."""
@@ -95,7 +99,7 @@ class Applier:
             saved_cost=_saved(measured.live, pre - post),
         )
 
-    async def drop(self, compaction: Compaction) -> None:
+    async def drop(self, compaction: Compaction) -> CompactionComplete:
         """Remove the messages at once; only the user's standing rules stay. Their summary is another compaction."""
         job, history = compaction.job, compaction.history
         governor = history.governor
@@ -118,21 +122,29 @@ class Applier:
             cache_lost_tokens=cache_lost_tokens(history, measured, done),
             saved_cost=_saved(measured.live, pre - after.current_tokens),
         )
-        await self.end(compaction, fact)
-        await history.report_now()
+        return await self.end(compaction, fact)
 
     async def end(self, compaction: Compaction, fact: CompactionComplete) -> CompactionComplete:
-        """Log the end with its cost; a success gets its checkpoint first, so that the log can name it."""
+        """Log the end with its cost; a success gets its checkpoint first, so that the log can name it.
+
+        A success that cannot be logged has changed nothing, and counts as a failure.
+        """
         job, history = compaction.job, compaction.history
         fact = fact.but(
             agent=history.agent,
             model=history.model,
             duration_ms=since(job.began),
-            usage=job.bill.usage if job.bill.requests else {},
+            usage=job.bill.usage,
             cost=job.bill.cost,
+            billed=True,
             request_id=job.bill.request_id,
         )
-        fact = await self._files.with_checkpoint(fact, job.summary.title if job.summary else "")
+        if fact.success:
+            fact = await self._files.with_checkpoint(fact, job.summary.title if job.summary else "")
+            try:
+                await history.recorder.record(fact)
+            except StoreError as error:
+                fact = ended_by(error, compaction).but(**{name: getattr(fact, name) for name in OF_ITS_REQUESTS})
         if not fact.success and job.joins:
             # What left the context is in the daily memory either way.
             text = job.summary.text if job.summary else ""
@@ -141,10 +153,11 @@ class Applier:
             await self._files.remember(text, job.trigger, trimmed=True)
         elif not fact.success:
             history.governor.suppress_at(len(history.entries))  # not again before the history grows
-        if job.started:
-            await history.recorder.record(fact)
-        if not fact.success and history.usage is not None and history.usage.share > 1:
-            await history.report_now()  # what does not fit is left out now
+        if not fact.success and job.started:
+            await history.recorder.record_eventually(fact)
+        if fact.success or (history.usage is not None and history.usage.share > 1):
+            with suppress(StoreError):  # the next request is measured anyway
+                await history.report_now()  # what does not fit is left out now
         job.span.end(
             {name: getattr(fact, name) for name in telemetry.NAMES if hasattr(fact, name)},
             "" if fact.success or fact.cancelled else "compaction_failed",

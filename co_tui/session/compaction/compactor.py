@@ -15,16 +15,15 @@ from co_tui.context.request.pipeline import Measured
 from co_tui.events import CompactionComplete, CompactionWait, Ref
 from co_tui.events.triggers import Trigger
 from co_tui.session.approvals.questions import Questions, Unattended
-from co_tui.session.compaction.applying import NOT_SMALLER, Applier, NotWorthIt
+from co_tui.session.compaction.applying import NOT_SMALLER, Applier, NotWorthIt, ended_by
 from co_tui.session.compaction.background_compaction import Background, Move, Stage
 from co_tui.session.compaction.compaction_notices import Notices
 from co_tui.session.compaction.decisions import Decision, cut_up_to, decide, is_within_turn, requested_cut, why_nothing
 from co_tui.session.compaction.forecast import Forecast, forecast, may_free
 from co_tui.session.compaction.job import Compactable, Compaction, Job, planned, since
-from co_tui.session.compaction.prepare import Declined, Stopped, prepare
+from co_tui.session.compaction.prepare import prepare
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.run_to_completion import run_to_completion
-from co_tui.session.turns.classify_failure import classify
 
 LEAST_MESSAGES = 2
 MOST_PASSES = 2
@@ -240,7 +239,9 @@ class Compactor:
         await self.discard("more messages left the context")
         dropping = planned(on, measured, plan, blocks=False)
         async with self.rewriting:
-            await run_to_completion(self._applier.drop(dropping))
+            dropped = await run_to_completion(self._applier.drop(dropping))
+        if not dropped.success:
+            return
         job = Job(
             plan=plan,
             refs=dropping.job.refs,
@@ -262,7 +263,7 @@ class Compactor:
         except asyncio.CancelledError as stopped:
             ended = compaction.job.failed(f"discarded: {stopped or 'stopped'}", cancelled=True)
         except Exception as error:
-            ended = _ended_by(error, compaction)
+            ended = ended_by(error, compaction)
         if self._task is asyncio.current_task():
             self._task = None
         if ended is not None:
@@ -295,7 +296,7 @@ class Compactor:
             if task.cancelled():
                 return await self._applier.end(compaction, compaction.job.failed(cancelled=True))
             if (error := task.exception()) is not None:
-                return await self._applier.end(compaction, _ended_by(error, compaction))
+                return await self._applier.end(compaction, ended_by(error, compaction))
             return await run_to_completion(self._applier.apply(compaction))
 
     async def _prepare(self, new: Callable[[], Awaitable[Compaction]], begun: list[Compaction]) -> None:
@@ -383,13 +384,6 @@ def _is_asked_about(on: Compactable) -> bool:
 
 async def _ready(compaction: Compaction) -> Compaction:
     return compaction
-
-
-def _ended_by(error: BaseException, compaction: Compaction) -> CompactionComplete:
-    """What went wrong, without secrets. What the user declined is cancelled, not failed."""
-    if isinstance(error, Stopped) or not isinstance(error, Exception):
-        return compaction.job.failed(str(error), cancelled=isinstance(error, Declined))
-    return compaction.job.failed(classify(error, compaction.history.asked)[0].sentence)
 
 
 def _never_started(task: asyncio.Task[None]) -> CompactionComplete:

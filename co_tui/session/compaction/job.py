@@ -7,13 +7,13 @@ from typing import NamedTuple, Protocol
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact.decide import Plan
 from co_tui.context.measure.count import Reading
 from co_tui.context.measure.meter import Meter
 from co_tui.context.request.pipeline import Measured, in_history
 from co_tui.events import CompactionComplete, Json, Ref
 from co_tui.events.triggers import Trigger
+from co_tui.session.bills import Bill
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.hooks import NO_HOOKS, Hooks
 from co_tui.session.compaction.summaries import Summary, SummaryRequest
@@ -71,7 +71,7 @@ class Job:
     joins: bool = False
     """Whether the messages left before, and the summary joins the first prompt that is left."""
     summary: Summary | None = None
-    bill: WrittenSummary = field(default_factory=WrittenSummary)
+    bill: Bill = field(default_factory=Bill)
     """The model requests made for it."""
 
     def failed(self, error: str = "", *, cancelled: bool = False) -> CompactionComplete:
@@ -118,7 +118,9 @@ def planned(
 ) -> Compaction:
     """The compaction that a plan asks for."""
     history = on.history
-    return Compaction(_job(history.entries, history.governor.meter, measured, plan, blocks, by_code), on)
+    job = _job(history.entries, history.governor.meter, measured, plan, blocks, by_code)
+    job.bill = Bill(agent=history.agent, record=history.recorder.record_eventually)
+    return Compaction(job, on)
 
 
 def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan, blocks: bool, by_code: bool) -> Job:

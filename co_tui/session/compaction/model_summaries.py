@@ -13,7 +13,7 @@ from co_tui.agent.wire.overflow import Overflow
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.context.compact.summary_checks import objection
 from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts, packed
-from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text, with_estimated_usage
+from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.events.model_names import EXAMPLE_MODEL, model_name
 from co_tui.events.triggers import Trigger
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallback_summary, grown_journal, with_story
@@ -149,19 +149,11 @@ class _Attempts:
         return await self._fall_back(note)
 
     async def _written(self, parts: list[str]) -> WrittenSummary:
-        """Raises what the model raises. A reply that was stopped or broke off is counted, a refused request is not."""
-        try:
-            async with asyncio.timeout(self.by.timeout_s):
-                return await write_summary(self.model, self._assignment(parts))
-        except BaseException as error:
-            bill, ratio = self.request.bill, self.request.ratio
-            if (unanswered := bill.unanswered) is not None:
-                reply = unanswered()
-                received = "".join(str(getattr(part, "content", "")) for part in reply.parts)
-                is_stopped = isinstance(error, TimeoutError) or not isinstance(error, Exception)
-                if received or is_stopped:
-                    bill.count(with_estimated_usage(reply, round(ratio * estimate_text(bill.asked)), received, ratio))
-            raise
+        """Raises what the model raises."""
+        bill = self.request.bill
+        bill.model, bill.ratio = self.model.name, self.request.ratio
+        async with asyncio.timeout(self.by.timeout_s):
+            return await write_summary(self.model, self._assignment(parts), bill.of)
 
     def _parts(self) -> list[str]:
         """What to summarise, in parts that fit."""
@@ -196,7 +188,6 @@ class _Attempts:
             request.focus,
             self.budget,
             request.ratio,
-            request.bill,
             request.background,
             self.by.session_id,
         )

@@ -16,6 +16,7 @@ from co_tui.session.compaction.summaries import Summary, SummaryRequest, request
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.carried_on import carried_on
+from co_tui.store.store_errors import StoreError
 
 BACKGROUND_CHARS = 2_000
 """How much of the system prompt the summariser gets."""
@@ -98,8 +99,12 @@ async def log_start(job: Job, history: GovernedHistory) -> None:
         agent=history.agent,
         **breakdown,
     )
-    # Completed even if it is cancelled now: its end is logged, too.
-    await run_to_completion(history.recorder.record(start))
+    try:
+        # Completed even if it is cancelled now: its end is logged, too.
+        await run_to_completion(history.recorder.record(start))
+    except StoreError:
+        job.started = False
+        raise
 
 
 async def _run_hooks(job: Job, hooks: Hooks, history: GovernedHistory) -> None:

@@ -25,6 +25,7 @@ from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.learned_limits import Limits
 from co_tui.session.history.standing_rules import holds_only_rules, missing_rules
 from co_tui.session.state.parsed_messages import message_json
+from co_tui.store.store_errors import StoreError
 
 BUFFERS = (0.1, 0.25, 0.5)
 """How much shorter than the refused request the next try is, if the provider names no limit."""
@@ -152,24 +153,39 @@ class Recovery:
         measured = await history.measure()
         if not measured.live:
             return ""
-        began = time.monotonic()
         await history.recorder.record(_emergency_start(history, measured.reading))
+        try:
+            await self._keep_last_turns(measured)
+        except BaseException as error:
+            await history.recorder.record_eventually(_emergency_failed(history, measured.reading, error))
+            raise
+        return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
+
+    async def _keep_last_turns(self, measured: Measured) -> None:
+        """Rewrite the history; what is pinned in the meantime is kept, too."""
+        history, began = self._history, time.monotonic()
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS).text
         await self._files.remember(summary, Trigger.CONTEXT_LIMIT, trimmed=True)
-        indexes = _kept_in_an_emergency(measured)
-        kept = _clipped([measured.live[index] for index in indexes])
-        pins = [message for message, index in zip(kept, indexes, strict=True) if index in measured.pinned]
-        kept = self._with_rules(kept)
-        after = await history.reading_as(kept, pins, leaving={entry.ref for entry in history.entries})
-        fact = _emergency_end(history, measured.reading, after, kept).but(
-            summary=summary, summarised_by="offline", duration_ms=since(began), waited_ms=since(began)
-        )
-        (done,) = await history.recorder.record(await self._files.with_checkpoint(fact))
-        # Pinned messages are copies now, and stay pinned.
-        copies = tuple((done.seq or 0, n) for n, message in enumerate(kept) if any(message is pin for pin in pins))
-        if copies and not history.agent:
-            await history.recorder.record(Pin(messages=copies))
-        return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
+        while True:
+            pinned = history.state.pins
+            measured = await history.measure()
+            indexes = _kept_in_an_emergency(measured)
+            kept = _clipped([measured.live[index] for index in indexes])
+            pins = [message for message, index in zip(kept, indexes, strict=True) if index in measured.pinned]
+            kept = self._with_rules(kept)
+            after = await history.reading_as(kept, pins, leaving={entry.ref for entry in history.entries})
+            fact = _emergency_end(history, measured.reading, after, kept).but(
+                summary=summary, summarised_by="offline", duration_ms=since(began), waited_ms=since(began)
+            )
+            async with self._compactor.rewriting:  # pins wait for it
+                if history.state.pins is not pinned:
+                    continue
+                (done,) = await history.recorder.record(await self._files.with_checkpoint(fact))
+                # Pinned messages are copies now, and stay pinned.
+                copies = [(done.seq or 0, n) for n, each in enumerate(kept) if any(each is pin for pin in pins)]
+                if copies and not history.agent:
+                    await history.recorder.record_eventually(Pin(messages=tuple(copies)))
+                return
 
     def _with_rules(self, kept: Sequence[ModelMessage]) -> list[ModelMessage]:
         """The messages, with the user's standing rules that are not in them after the system messages."""
@@ -215,6 +231,23 @@ def _emergency_start(history: GovernedHistory, before: Reading) -> CompactionSta
         conversation_tokens=before.conversation_tokens,
         tool_definition_tokens=before.tool_definition_tokens,
         messages=len(history.entries),
+        agent=history.agent,
+    )
+
+
+def _emergency_failed(history: GovernedHistory, before: Reading, error: BaseException) -> CompactionComplete:
+    """The history is unchanged."""
+    tokens, messages = before.current_tokens, len(history.entries)
+    return CompactionComplete(
+        success=False,
+        cancelled=not isinstance(error, Exception),
+        error=str(error).rstrip(".") if isinstance(error, StoreError) else type(error).__name__,
+        trigger=Trigger.CONTEXT_LIMIT,
+        pre_tokens=tokens,
+        post_tokens=tokens,
+        pre_messages=messages,
+        post_messages=messages,
+        model=history.model,
         agent=history.agent,
     )
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from pydantic_ai.messages import ModelMessage
 
-from co_tui.agent.summariser import WrittenSummary
 from co_tui.context.compact import user_messages
 from co_tui.context.compact.offline_summary import earlier_journal, fitting_story, summarise_offline
 from co_tui.context.compact.replacement import Digest
@@ -18,6 +17,7 @@ from co_tui.context.measure.count import estimate_message, estimate_text
 from co_tui.context.policy import SummaryFallback, SummaryForm
 from co_tui.context.request.pipeline import Governor
 from co_tui.events.triggers import Trigger
+from co_tui.session.bills import Bill
 
 OFFLINE = "offline"
 LEAST_BUDGET_TOKENS = 120
@@ -62,7 +62,7 @@ class SummaryRequest:
     user_words: bool = True
     """False if the user's messages are quoted next to the summary."""
     focus: str = ""
-    bill: WrittenSummary = field(default_factory=WrittenSummary)
+    bill: Bill = field(default_factory=Bill)
     """Counts the model requests, also if the summary is not used or never completes."""
     fallback: SummaryFallback = SummaryFallback.OFFLINE
     background: str = ""

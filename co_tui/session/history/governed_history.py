@@ -7,20 +7,23 @@ from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
+from pydantic_ai.models import Model
 
 from co_tui.agent.model_messages import read_messages
-from co_tui.agent.models.prices import assumed_price, price_of, saved_by_cache
+from co_tui.agent.models.prices import saved_by_cache
 from co_tui.agent.wire.request_failures import RequestTarget
 from co_tui.append_only import AppendOnly
 from co_tui.context.journal.recollection import Recollected
 from co_tui.context.journal.sources import Sources
-from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold, with_estimated_usage
+from co_tui.context.measure.count import MESSAGE_OVERHEAD_TOKENS, Reading, Scaffold
 from co_tui.context.policy import Policy
 from co_tui.context.request.pipeline import Governor, Measured, Prepared
 from co_tui.context.request.stages import Note
 from co_tui.context.request.truncate import Omitted
 from co_tui.events import CompactionComplete, Recollection, Ref, UsageInfo
+from co_tui.events.facts.context import TURN
 from co_tui.events.stored_messages import as_sent, pieces
+from co_tui.session.bills import Bill
 from co_tui.session.history.next_request import (
     NextRequest,
     RequestSource,
@@ -255,23 +258,17 @@ class GovernedHistory:
             reading = (await self.next_request()).reading  # without what has to be left out
         await self.report(reading, response)
 
-    async def record_unfinished(self, reply: ModelResponse, received: str) -> None:
-        """Log what a reply that was stopped or broke off cost: as far as its provider counted it, else by our estimate.
-        It teaches the meter nothing."""
-        if (sent := self.usage) is None:
-            return
-        reply = with_estimated_usage(reply, sent.current_tokens, received, self.governor.meter.ratio)
-        fact = sent.but(
-            is_initial=False,
-            measured="estimate",
-            input_tokens=reply.usage.input_tokens,
-            output_tokens=reply.usage.output_tokens,
-            cached_tokens=reply.usage.cache_read_tokens,
-            **_priced(reply, self.model),
-            cache_saved=None,
-            learnt={},
+    def billed(self, model: Model) -> Model:
+        """The model to send the next request to: its cost is recorded, however the request ends."""
+        bill = Bill(
+            TURN,
+            self.agent,
+            self.model,
+            self.recorder.record_eventually,
+            lambda: usage.current_tokens if (usage := self.usage) else None,
+            self.governor.meter.ratio,
         )
-        await self.recorder.record(fact)
+        return bill.of(model)
 
     async def with_figures(self, fact: CompactionComplete) -> CompactionComplete:
         """A rewrite to log, with the history's size before and after."""
@@ -290,7 +287,7 @@ class GovernedHistory:
         return with_token_parts(fact, kept, added, after)
 
     async def report(self, reading: Reading, response: ModelResponse | None = None) -> None:
-        """Log a measurement; with a response, also its provider's figures and its cost."""
+        """Log a measurement; with a response, also its provider's figures."""
         reported: dict[str, Any] = {}
         if response is not None and response.usage.input_tokens:
             usage = response.usage
@@ -298,7 +295,6 @@ class GovernedHistory:
                 "input_tokens": usage.input_tokens,
                 "output_tokens": usage.output_tokens,
                 "cached_tokens": usage.cache_read_tokens,
-                **_priced(response, self.model),
                 "cache_saved": saved_by_cache(response),
                 "learnt": self.governor.meter.as_json(),
             }
@@ -334,9 +330,3 @@ class GovernedHistory:
         self.parsed.release(chain(self.entries, *running))
         self.whole_transcript.release(self.state, self.entries)
         self.governor.release(self.messages)
-
-
-def _priced(reply: ModelResponse, model: str) -> dict[str, float | None]:
-    """What a reply cost, or would cost at the model's maker."""
-    cost = price_of(reply)
-    return {"cost": cost, "assumed_cost": assumed_price(reply, model) if cost is None else None}

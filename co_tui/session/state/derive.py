@@ -34,6 +34,7 @@ from co_tui.events import (
     PolicyChange,
     Recollection,
     Ref,
+    RequestBilled,
     Rewind,
     SessionEnd,
     SessionError,
@@ -51,10 +52,11 @@ from co_tui.events import (
 )
 from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.facts.base import Logged
+from co_tui.events.facts.context import TURN
 from co_tui.events.stored_messages import prompt_of, title_of
 from co_tui.events.tool_wording import CUT_SHORT
 from co_tui.session.approvals.marks import is_narrow
-from co_tui.session.state.history_edits import is_rewound
+from co_tui.session.state.history_edits import lived_through
 from co_tui.session.state.released import released
 from co_tui.session.state.session_state import (
     NOTHING_HELD_OUT,
@@ -102,16 +104,20 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _said(state, event, fact)
         case UsageInfo():
             return _measured(state, event, fact)
+        case RequestBilled():
+            return _billed(state.but(seq=seq_of(event)), fact)
         case CompactionComplete():
             return _happened(_compacted(state, event, fact), event)
         case Clear():
             return _happened(_rewritten(state, event, _left_by_clearing(state, event, fact)), event)
         case Rewind():
-            return _latest_decisions(_happened(_rewritten(state, event, _resolved(state, fact.history)), event))
+            rewound = _rewritten(state, event, _resolved(state, fact.history)).but(jumps=state.jumps.append(event))
+            return _latest_decisions(_happened(rewound, event))
         case CompactionUndone():
             left = tuple(each for each in state.rewrites if each.seq != fact.compaction_seq)
             history, pace = _resolved(state, fact.history), state.pace.rewritten()
             undone = state.but(history=history, rewrites=left, pace=pace, **NOT_REWRITTEN)
+            undone = undone.but(jumps=state.jumps.append(event))
             return _latest_decisions(_happened(_unmeasured(undone), event))
         case Pin():
             return _happened(_pinned(state, fact), event)
@@ -162,7 +168,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case BoardShown():
             return _happened(state.but(board=fact), event)
         case BoardChanged():
-            return _happened(state.but(summary_cost=state.summary_cost + (fact.cost or 0.0)), event)
+            return _happened(_paid(state, fact), event)
         case FilesRestored() if fact.paths and fact.conversation_stays:
             return _happened(state.but(restores=state.restores.append(event)), event)
         case SessionError() if fact.kind == "unusable" and not fact.agent:
@@ -187,9 +193,10 @@ def _latest_decisions(state: SessionState) -> SessionState:
 
 
 def _latest(state: SessionState, kind: type[T]) -> T | None:
-    """The latest fact of a kind that was not rewound."""
+    """The latest fact of a kind that was lived through."""
+    lived = lived_through(state.jumps)
     events = (event for event in reversed(state.timeline) if isinstance(event.fact, kind))
-    found = next((event.fact for event in events if not is_rewound(state, seq_of(event))), None)
+    found = next((event.fact for event in events if lived.includes(seq_of(event))), None)
     return found if isinstance(found, kind) else None
 
 
@@ -258,13 +265,29 @@ def _measured(state: SessionState, event: Event, fact: UsageInfo) -> SessionStat
     return state.but(usage=fact, usage_holds=True, pace=pace)
 
 
+def _billed(state: SessionState, bill: RequestBilled) -> SessionState:
+    column = "cost" if bill.what == TURN else "summary_cost"
+    state = state.but(assumed_cost=state.assumed_cost + (bill.assumed_cost or 0.0))
+    state = state.but(**{column: getattr(state, column) + (bill.cost or 0.0)})
+    if bill.what != TURN:
+        return state
+    if bill.agent:
+        return _delegated(state, bill.agent, spent=_delegation(state, bill.agent).spent.plus(bill))
+    return state.but(billed=bill)
+
+
+def _paid(state: SessionState, fact: CompactionComplete | BoardChanged) -> SessionState:
+    """Older logs have the cost of what is not billed."""
+    return state if fact.billed else state.but(summary_cost=state.summary_cost + (fact.cost or 0.0))
+
+
 def _unmeasured(state: SessionState) -> SessionState:
     """Mark the last measurement as outdated."""
     return state.but(usage_holds=False) if state.usage_holds else state
 
 
 def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> SessionState:
-    state = state.but(summary_cost=state.summary_cost + (fact.cost or 0.0))
+    state = _paid(state, fact)
     if fact.agent:
         left = _replaced(_delegation(state, fact.agent).history, event, fact)
         return state if left is None else _delegated(state, fact.agent, history=left, **REWRITTEN)

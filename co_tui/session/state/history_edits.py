@@ -1,13 +1,15 @@
 """The facts for undoing, pinning and editing what the model sees, from a state. Pure."""
 
+import math
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from co_tui.events import Clear, CompactionComplete, CompactionUndone, Event, Json, Pin, Ref, Rewind
 from co_tui.events.facts.context import BY_IMPORT
 from co_tui.events.stored_messages import EXCERPTS, JOURNAL, SUMMARY, pieces
 from co_tui.session.state.released import opened
-from co_tui.session.state.session_state import Entry, Rewritten, SessionState, merged_in_order
+from co_tui.session.state.session_state import Entry, Rewritten, SessionState, merged_in_order, seq_of
 
 
 class NothingToUndo(Exception):
@@ -53,11 +55,41 @@ def is_replaced(state: SessionState, seq: int) -> bool:
     return any(isinstance(back := each.event.fact, Rewind) and back.to_seq < seq < each.seq for each in imports)
 
 
+class Lived(NamedTuple):
+    """What the conversation lived through: the parts of the log that led to its present, the newest first."""
+
+    spans: tuple[tuple[float, float], ...]
+    """The first and the last seq of each."""
+    undone: frozenset[int]
+    """The changes of the history that were undone."""
+
+    def includes(self, seq: int) -> bool:
+        return any(first <= seq <= last for first, last in self.spans)
+
+
+def lived_through(jumps: Sequence[Event]) -> Lived:
+    """Follows rewinds and undone changes, in log order.
+
+    A rewind returns to a moment: what had been rewound or undone by then counts as it did then, whatever came later.
+    """
+    spans: list[tuple[float, float]] = []
+    undone: set[int] = set()
+    now = math.inf
+    for event in reversed(jumps):
+        seq, fact = seq_of(event), event.fact
+        if seq > now:
+            continue
+        if isinstance(fact, CompactionUndone):
+            undone.add(fact.compaction_seq)
+        elif isinstance(fact, Rewind) and seq not in undone:
+            spans.append((seq, now))
+            now = fact.to_seq
+    return Lived((*spans, (0, now)), frozenset(undone))
+
+
 def is_rewound(state: SessionState, seq: int) -> bool:
     """Whether the conversation was rewound to before `seq`: the model no longer knows what happened there."""
-    return any(
-        isinstance(rewind := each.event.fact, Rewind) and rewind.to_seq < seq < each.seq for each in state.rewrites
-    )
+    return not lived_through(state.jumps).includes(seq)
 
 
 def undone(state: SessionState, rewrite: Rewritten) -> CompactionUndone:

@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from co_tui.events import Clear, CompactionComplete, Event, Json, Ref, Rewind, Truncation
+from co_tui.events import Clear, CompactionComplete, Event, Json, Ref, Truncation
 from co_tui.events.stored_messages import QUOTES, REPLACES, prompt_of, quoted_in
 from co_tui.session.state.derive import apply
-from co_tui.session.state.history_edits import is_by_import, standing_compactions
+from co_tui.session.state.history_edits import is_by_import, lived_through, standing_compactions
 from co_tui.session.state.removals import DOES_NOT_FIT, OutOfContext, Removal, RemovedGroup
 from co_tui.session.state.session_state import Entry, Rewritten, SessionState, replacement_entries, seq_of
 
@@ -65,13 +65,8 @@ def _with_event_figures(group: RemovedGroup, state: SessionState) -> RemovedGrou
 
 def _undone(state: SessionState) -> frozenset[int]:
     """The compactions that were undone, or that a rewind went back before."""
-    rewinds = [(each.event.fact.to_seq, each.seq) for each in state.rewrites if isinstance(each.event.fact, Rewind)]
-    rewrites = {rewrite.seq for rewrite in state.rewrites}
-    found = {
-        seq
-        for seq in map(seq_of, state.compactions)
-        if seq not in rewrites or any(start < seq < end for start, end in rewinds)
-    }
+    lived = lived_through(state.jumps)
+    found = {seq for seq in map(seq_of, state.compactions) if seq in lived.undone or not lived.includes(seq)}
     return frozenset(found.difference(map(seq_of, standing_compactions(state)) if found else ()))
 
 

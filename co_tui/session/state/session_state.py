@@ -16,6 +16,7 @@ from co_tui.events import (
     Json,
     Recollection,
     Ref,
+    RequestBilled,
     SessionError,
     Surroundings,
     UsageInfo,
@@ -72,6 +73,24 @@ class HeldOut(NamedTuple):
 NOTHING_HELD_OUT: Final = HeldOut()
 
 
+class Spent(NamedTuple):
+    """What the requests of a delegation used and cost."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+
+    @property
+    def usage(self) -> dict[str, int]:
+        return {"requests": self.requests, "input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
+
+    def plus(self, bill: RequestBilled) -> "Spent":
+        cost = self.cost if bill.cost is None else (self.cost or 0.0) + bill.cost
+        tokens = (self.input_tokens + bill.input_tokens, self.output_tokens + bill.output_tokens)
+        return Spent(self.requests + 1, *tokens, cost)
+
+
 class Delegation(Record):
     """A task delegated to another agent, with its own history."""
 
@@ -91,6 +110,7 @@ class Delegation(Record):
     usage: UsageInfo | None = None
     outcome: str = ""
     error: str = ""
+    spent: Spent = Spent()
 
 
 class SessionState(Record):
@@ -119,6 +139,8 @@ class SessionState(Record):
     """Restores of files alone, without the conversation."""
     rewrites: tuple[Rewritten, ...] = ()
     """Compactions, clearings and rewinds that were not undone, oldest first."""
+    jumps: AppendOnly[Event] = AppendOnly()
+    """Rewinds, and what was undone: the conversation's way through the log, see `lived_through`."""
     recollection: Recollection | None = None
     """Lines brought back, and the message they go with."""
     is_rewritten: bool = False
@@ -164,10 +186,13 @@ class SessionState(Record):
     pace: Pace = Pace()
     """How fast the context fills."""
     cost: float = 0.0
-    """Of turns and delegations, without summaries."""
+    """Of turns and delegations."""
     assumed_cost: float = 0.0
-    """Of turns and delegations whose server publishes no price, at the prices of the models' makers."""
+    """Of all requests whose server publishes no price, at the prices of the models' makers."""
     summary_cost: float = 0.0
+    """Of summaries, titles and board updates."""
+    billed: RequestBilled | None = None
+    """The last request of the main agent."""
     cached_tokens: int = 0
     """Prompt tokens read from providers' caches."""
     cache_saved: float = 0.0

@@ -18,7 +18,7 @@ from co_tui.agent.wire.model_errors import FormRefused, ModelUnusable
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.agent.wire.request_failures import Failure
 from co_tui.context.measure.count import Reading
-from co_tui.events import SessionError, UsageInfo, share_of
+from co_tui.events import Json, SessionError, UsageInfo, share_of
 from co_tui.events.wording import percent
 from co_tui.session.compaction.recovery import Recovery
 from co_tui.session.history.governed_history import GovernedHistory
@@ -107,8 +107,6 @@ class Attempts:
     live: Streaming
     keep_results: Callable[[], Awaitable[None]]
     """Logs the results of tools that ran before a run failed, so that they are not called again."""
-    count_broken: Callable[[], Awaitable[None]]
-    """Counts what a reply that broke off cost."""
     new_recovery: Callable[[], Recovery]
     stopped: asyncio.Event
     where: str
@@ -116,6 +114,12 @@ class Attempts:
     first_backoff_s: float
     kept: int = 0
     """Replies that were logged; empty ones do not count."""
+    broken: Json | None = None
+    """The partial reply of an attempt that failed, as a message, until more arrives."""
+
+    def partial_reply(self) -> Json | None:
+        """What to keep of the reply if there will be no more: what arrived last."""
+        return self.live.draft.message() or self.broken
 
     async def until_answered(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Raises `GivenUp`, `Stopped`, and what stops a run or must not be retried."""
@@ -132,7 +136,6 @@ class Attempts:
             except Exception as error:
                 too_long = isinstance(error, PromptTooLong)
                 failure, overflow = self._read(error)
-            await self.count_broken()
             if too_long and recovery.begun and await self._recovered(recovery, failure, None):
                 continue
             await self.keep_results()
@@ -212,6 +215,7 @@ class Attempts:
         backoff = self.first_backoff_s * 2 ** (attempt - 1) * random.uniform(0.8, 1.2)
         delay = min(max(backoff, failure.retry_after_s or 0.0), LONGEST_BACKOFF_S)
         error = self.error(failure, attempt, f"retrying in {delay:.1f} s", delay)
+        self.broken = self.partial_reply()
         await self.history.recorder.record(error, ends_draft=not self.history.agent)
         self.live.restart()
         with contextlib.suppress(TimeoutError):

@@ -13,7 +13,6 @@ from pydantic_ai.models import ModelRequestContext
 from pydantic_ai.tools import RunContext
 
 from co_tui.agent.models.open_model import ModelHandle
-from co_tui.agent.models.prices import price_of
 from co_tui.context.measure.count import Scaffold
 from co_tui.context.request.repair import last_step
 from co_tui.events import DelegationEnd, DelegationStart
@@ -33,7 +32,6 @@ from co_tui.session.turns.handed_files import handed_files
 from co_tui.session.turns.unfinished import (
     full_report,
     left_delegation,
-    spent,
     unfinished_report,
     waiting_calls,
 )
@@ -74,8 +72,6 @@ class DelegatedRun(GovernedRun):
         self._task_is_logged = self._resumes = False
         self._is_stopped_alone = False
         self._working: asyncio.Task[Any] | None = None
-        self._usage = {"requests": 0, "input_tokens": 0, "output_tokens": 0}
-        self._cost: float | None = None
 
     @property
     def agent(self) -> str:
@@ -91,9 +87,7 @@ class DelegatedRun(GovernedRun):
 
     def resume(self) -> None:
         """Continue from the log: an earlier process ended while a question of this delegation was open."""
-        state = self._history.recorder.state
         self._task_is_logged = self._resumes = True
-        self._usage, self._cost = spent(state, self.agent)
 
     def stop(self) -> None:
         """Stop it alone: its call returns what it did so far, and the turn continues."""
@@ -163,18 +157,12 @@ class DelegatedRun(GovernedRun):
 
     async def after_response(self, response: ModelResponse) -> None:
         self._finish_step(response)
-        self._usage["requests"] += 1
-        self._usage["input_tokens"] += response.usage.input_tokens
-        self._usage["output_tokens"] += response.usage.output_tokens
-        if (price := price_of(response)) is not None:
-            self._cost = (self._cost or 0.0) + price
         await self._log.reply(response)
         await self._requests.answered(response)
 
     async def leave(self) -> None:
         """Log what is not logged yet, and keep its questions open for the next process."""
         await self._requests.close()
-        await self._count_stopped()
         results = self._live.results()
         staying = waiting_calls(self._history.recorder.state, self.agent)
         await self._log.close([results] if results is not None else [], staying)
@@ -189,12 +177,12 @@ class DelegatedRun(GovernedRun):
         """Log what is not logged yet and how it ended; deny its open questions."""
         self._give_back_step()
         await self._requests.close()
-        await self._count_stopped()
         await self._approvals.withdraw(STOPPED)
         results = self._live.results()
         await self._log.close([results] if results is not None else [])
+        spent = self._history.recorder.state.delegations[self.agent].spent
         await self._history.recorder.record(
-            DelegationEnd(agent=self.agent, outcome=outcome, error=error, usage=self._usage, cost=self._cost)
+            DelegationEnd(agent=self.agent, outcome=outcome, error=error, usage=spent.usage, cost=spent.cost)
         )
 
 

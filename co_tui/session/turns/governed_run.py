@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from pydantic_ai.messages import AgentStreamEvent, FunctionToolResultEvent, ModelMessage, ModelResponse
 from pydantic_ai.models import Model
 
-from co_tui.agent.models.prices import empty_reply
 from co_tui.context.journal.journal import in_cache_blocks
 from co_tui.context.measure.count import Scaffold
 from co_tui.session.approvals.asking import Approvals
@@ -62,8 +61,6 @@ class GovernedRun(ABC):
         self._hooks = runtime.hooks
         self._stopped = asyncio.Event()
         self._repeated = RepeatedResults()
-        self._unanswered: ModelResponse | None = None
-        """An empty reply of the model that was asked last, until it has answered."""
         self._live = Streaming(self._recorder, turn, history.model, history.agent)
         self._log = RunLog(history, turn, self._live)
         permissions, what = runtime.permissions, runtime.toolkit.what
@@ -76,7 +73,6 @@ class GovernedRun(ABC):
             history=history,
             live=self._live,
             keep_results=self._keep_results,
-            count_broken=self._count_broken,
             new_recovery=new_recovery,
             stopped=self._stopped,
             where=f"turn {turn}",
@@ -120,27 +116,15 @@ class GovernedRun(ABC):
             self._steps.give_back()
             self._has_step = False
 
-    def sent_to(self, model: Model) -> None:
-        """Called when a request is about to be sent."""
-        self._unanswered = empty_reply(model)
-
-    async def _count_broken(self) -> None:
-        """Count a reply that broke off; a request that was refused costs nothing."""
-        if self._live.received:
-            await self._count_stopped()
-        self._unanswered = None
-
-    async def _count_stopped(self, rest: Sequence[ModelMessage] = ()) -> None:
-        """Count a request whose reply was stopped; `rest` has what came of it."""
-        asked, self._unanswered = self._unanswered, None
-        if asked is not None:
-            reply = next((each for each in rest if isinstance(each, ModelResponse)), asked)
-            await self._history.record_unfinished(reply, self._live.received)
+    def billed(self, model: Model) -> Model:
+        """The model to send the next request to."""
+        return self._history.billed(model)
 
     def _finish_step(self, response: ModelResponse) -> None:
         self.calls.begin(response.tool_calls)
-        self._has_step, self._unanswered = False, None
+        self._has_step = False
         self._attempts.kept += bool(response.parts)
+        self._attempts.broken = None
 
     async def _next_request(self, what: str = "The prompt") -> list[ModelMessage]:
         """The messages to send. Raises `PromptTooLong`."""

@@ -1,5 +1,6 @@
 """Hooks of turns and delegations in the library's agent loop."""
 
+import asyncio
 from collections.abc import AsyncIterable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +16,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.measure.count import Scaffold
 from co_tui.events.storable import storable_text
+from co_tui.session.run_to_completion import is_being_cancelled
 from co_tui.session.turns.delegations import Delegations
 from co_tui.session.turns.governed_run import GovernedRun
 from co_tui.session.turns.repeated_calls import check_repeated_calls
@@ -37,7 +39,7 @@ class RequestHook(AbstractCapability[Any]):
         request_context.model_request_parameters = sendable(request_context.model_request_parameters)
         request_context.messages = await self._current.before_request(ctx.messages, scaffold_of(request_context))
         check_repeated_calls(ctx.messages)  # after the failures are logged
-        self._current.sent_to(request_context.model)
+        request_context.model = self._current.billed(request_context.model)
         return request_context
 
     async def after_model_request(
@@ -83,7 +85,12 @@ class _DelegatingToolset(WrapperToolset[Any]):
     ) -> Any:
         call = partial(super().call_tool, name, tool_args, ctx, tool)
         if name != DELEGATE_TOOL:
-            return await call()
+            try:
+                return await call()
+            except asyncio.CancelledError:
+                if is_being_cancelled():
+                    raise
+                raise ToolFailed(f"{name} was cancelled from inside.") from None
         return await self.delegations.run_call(ctx, tool_args, call)
 
 

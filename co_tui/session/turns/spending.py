@@ -85,14 +85,14 @@ class Spending:
 
     def _limits(self, settings: Settings) -> Iterator[Limit]:
         if settings.max_session_cost:
-            spent = self._own + self._recorder.state.assumed_cost
-            yield Limit(SESSION_LIMIT, "this session has", spent, settings.max_session_cost)
+            yield Limit(SESSION_LIMIT, "this session has", self._own, settings.max_session_cost)
         if settings.max_daily_cost:
             yield Limit("max_daily_cost", "today's sessions have", self._today, settings.max_daily_cost, self._day)
 
     @property
     def _own(self) -> float:
-        return self._recorder.state.total_cost or 0.0
+        state = self._recorder.state
+        return (state.total_cost or 0.0) + state.assumed_cost
 
     @property
     def _today(self) -> float:
@@ -112,12 +112,12 @@ class Spending:
             return reading.spent_since(time)
 
     async def _warn_if_unpriced(self, setting: str) -> None:
-        usage = self._recorder.state.usage
-        if usage is None or usage.input_tokens is None or usage.cost is not None or runs_locally(usage.model):
+        bill = self._recorder.state.billed
+        if bill is None or bill.cost is not None or runs_locally(bill.model):
             return
-        model = one_line(short_name(usage.model), 60)
+        model = one_line(short_name(bill.model), 60)
         what = f"{setting} does not count {model}: its price is unknown."
-        if usage.assumed_cost is not None and setting == SESSION_LIMIT:
+        if bill.assumed_cost is not None:
             what = f"{setting} counts {model} by an assumption: the price in the catalogue. Its server publishes none."
         await self._warn("unpriced", what)
 

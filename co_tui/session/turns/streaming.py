@@ -37,19 +37,12 @@ class Streaming:
         self._model = model
         self._agent = agent
         self._results: dict[str, Any] = {}
-        self._received: list[str] = []
         self.draft = self._new_draft()
 
     def begin(self) -> None:
         """Forget what arrived so far: it is logged."""
         self.draft = self._new_draft()
         self._results.clear()
-        self._received.clear()
-
-    @property
-    def received(self) -> str:
-        """All pieces of the reply so far; hidden thoughts have none."""
-        return "".join(self._received)
 
     def restart(self) -> None:
         """The reply is requested again: discard what was shown of it."""
@@ -96,7 +89,6 @@ class Streaming:
 
     def _delta(self, index: int, kind: Any, text: str, tool_name: str = "", call_id: str = "") -> None:
         piece = DraftPiece(index, kind, *map(storable_text, (text, tool_name, call_id)))
-        self._received.append(text)
         if not self._agent:  # the store keeps one partial reply per session, the main agent's
             self.draft.add(piece)
         self._announce(piece)

@@ -286,8 +286,9 @@ class Turn(GovernedRun):
             )
 
     async def _interrupted(self, run_messages: Sequence[ModelMessage]) -> Outcome:
+        if self._attempts.broken is not None and not any(isinstance(each, ModelResponse) for each in run_messages):
+            await self._keep_partial_reply()
         run_messages = self._with_results(run_messages)
-        await self._count_stopped(run_messages)
         if self._leaving and (waiting := waiting_calls(self._recorder.state)):
             await self._log.close(run_messages, staying=waiting)
             return Outcome.INTERRUPTED
@@ -313,13 +314,16 @@ class Turn(GovernedRun):
         return [*run_messages, ModelRequest(parts=parts)] if parts else run_messages
 
     async def _failed(self, given_up: GivenUp) -> Outcome:
-        if (partial := self._live.draft.message()) is not None:
-            message = Message(turn=self._number, message=partial, interrupted=True)
-            await self._recorder.record_said(message, ends_draft=True)
+        await self._keep_partial_reply()
         await self._close(())
         error = self._attempts.error(given_up.failure, given_up.attempt, "the turn ended; it can be tried again")
         await self._recorder.record(error)
         return Outcome.FAILED
+
+    async def _keep_partial_reply(self) -> None:
+        if (partial := self._attempts.partial_reply()) is not None:
+            message = Message(turn=self._number, message=partial, interrupted=True)
+            await self._recorder.record_said(message, ends_draft=True)
 
     async def _keep_results(self) -> None:
         if (results := self._log.step_results) is not None:

@@ -6,12 +6,11 @@ have run before its result was logged, so it is closed.
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import takewhile
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolCallPart, ToolReturnPart
 
 from co_tui.agent.model_messages import read_messages
-from co_tui.agent.models.prices import price_of
 from co_tui.context.conversation_text import tool_results
 from co_tui.context.request.repair import last_step, open_calls
 from co_tui.events import (
@@ -97,26 +96,6 @@ def abandoned_delegations(state: SessionState, why: str) -> tuple[Fact, ...]:
     return tuple(_ended(state, [name for name, _ in _running(state)], why))
 
 
-class Spent(NamedTuple):
-    """What a delegation's requests have used so far."""
-
-    usage: dict[str, int]
-    cost: float | None
-
-
-def spent(state: SessionState, agent: str) -> Spent:
-    """Summed over its logged replies."""
-    said = [opened(entry.message) for entry in state.transcript if entry.agent == agent]
-    replies = [each for each in read_messages(said) if isinstance(each, ModelResponse)]
-    prices = [price for each in replies if (price := price_of(each)) is not None]
-    usage = {
-        "requests": len(replies),
-        "input_tokens": sum(each.usage.input_tokens for each in replies),
-        "output_tokens": sum(each.usage.output_tokens for each in replies),
-    }
-    return Spent(usage, sum(prices) if prices else None)
-
-
 def replies_in(state: SessionState, turn: int) -> int:
     """How many replies a turn has so far, those of its delegations included."""
     latest = takewhile(lambda entry: entry.turn >= turn, reversed(state.transcript))
@@ -180,8 +159,8 @@ def _ended(state: SessionState, names: Collection[str], why: str) -> Iterator[Fa
     for name in sorted(names, key=lambda name: name.count(DELEGATION_SEPARATOR), reverse=True):
         yield from withdrawn([each for each in state.pending if each.agent == name], why)
         yield from _found([_closed(state, name)])
-        usage, cost = spent(state, name)
-        yield DelegationEnd(agent=name, outcome=INTERRUPTED, error=why, usage=usage, cost=cost)
+        spent = state.delegations[name].spent
+        yield DelegationEnd(agent=name, outcome=INTERRUPTED, error=why, usage=spent.usage, cost=spent.cost)
 
 
 def _closed(

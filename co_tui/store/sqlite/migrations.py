@@ -213,6 +213,12 @@ def _other_machines(db: Database) -> None:
     )
 
 
+@steps(name="010_spent_elsewhere")
+def _spent_elsewhere(db: Database) -> None:
+    """What was spent and is in no log, as that of a deleted session."""
+    db.execute("CREATE TABLE spent_elsewhere(timestamp TEXT NOT NULL, dollars REAL NOT NULL) STRICT")
+
+
 def migrate(
     connection: sqlite3.Connection, path: Path, locks: Path | None = None, report: Report | None = None
 ) -> None:

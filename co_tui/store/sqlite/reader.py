@@ -3,7 +3,7 @@
 import sqlite3
 import threading
 import warnings
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -14,6 +14,7 @@ from co_tui.store.sqlite import session_list, synced_rows
 from co_tui.store.sqlite.connect import connect_for_reading
 from co_tui.store.sqlite.deletions import deletion_of, deletions
 from co_tui.store.sqlite.schema import ALL_SEQS, REPLY_ROWS, REPLY_SLOTS, seen
+from co_tui.store.sqlite.spending import SPENT_SINCE
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.store_errors import QueryCancelled, StoreError
 from co_tui.store.stored_values import (
@@ -37,14 +38,6 @@ T = TypeVar("T")
 EVENTS_AT_ONCE = 500
 QUICKLY_CHECKED_BYTES = 50_000_000
 """A larger file is checked in part unless asked: reading a gigabyte takes seconds."""
-SPENT_SINCE = (
-    "WITH active AS MATERIALIZED (SELECT id, came_in, coalesce((SELECT max(seq) FROM events WHERE session_id = id"
-    " AND type = 'session.fork'), 0) AS copied FROM sessions WHERE updated >= ? AND owner = '')"
-    " SELECT coalesce(sum(json_extract(payload, '$.cost')), 0.0) FROM active CROSS JOIN events ON session_id = id"
-    " WHERE seq > copied AND timestamp >= ? AND timestamp >= came_in"
-    " AND type IN ('session.usage_info', 'session.compaction_complete', 'session.rename', 'board.changed')"
-    " AND json_valid(payload) AND json_type(payload, '$.cost') IN ('real', 'integer')"
-)
 STEPS_BETWEEN_CHECKS = 2_000
 """Of SQLite's virtual machine: a cancelled query goes on for about a millisecond."""
 _EVENT = "session_id, seq, type, timestamp, version, payload"
@@ -247,7 +240,7 @@ class Reader:
         return newest_distinct(limit, lambda most: [text for (text,) in self._rows(sql, (*values, most))])
 
     def spent_since(self, time: str) -> float:
-        rows = self._rows(SPENT_SINCE, (time, time))
+        rows = self._rows(SPENT_SINCE, {"time": time})
         return float(rows[0][0]) if rows else 0.0
 
     def partial_reply(self, session_id: str) -> list[str]:
@@ -311,7 +304,7 @@ class Reader:
             open_to_others=status is not None and bool(status.st_mode & 0o077),
         )
 
-    def _rows(self, sql: str, values: tuple[Any, ...]) -> list[Any]:
+    def _rows(self, sql: str, values: tuple[Any, ...] | Mapping[str, Any]) -> list[Any]:
         return self._ask(lambda connection: connection.execute(sql, values).fetchall(), [])
 
     def _ask(self, question: Callable[[sqlite3.Connection], T], without: T) -> T:

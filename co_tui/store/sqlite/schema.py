@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import sqlite3
 
-SCHEMA_VERSION = 9
+SCHEMA_VERSION = 10
 """Kept in `PRAGMA user_version`; equals the number of migrations."""
 
 ALL_SEQS = 1 << 62

@@ -18,6 +18,7 @@ from co_tui.store.sqlite.bulk import adding, removal
 from co_tui.store.sqlite.connect import connect_for_writing
 from co_tui.store.sqlite.deletions import record_deletion
 from co_tui.store.sqlite.idle_work import IdleWork
+from co_tui.store.sqlite.spending import add_spent
 from co_tui.store.sqlite.sqlite_failures import explained
 from co_tui.store.sqlite.synced_rows import replace_tail
 from co_tui.store.sqlite.transaction import LAST_WAIT_S, LET_OTHERS_IN_S, PatientConnection, Steps, transaction
@@ -139,6 +140,9 @@ class Writer:
 
     def record_deletion(self, deletion: Deletion) -> Future[bool]:
         return self.change(lambda connection: record_deletion(connection, deletion))
+
+    def add_spent(self, dollars: float) -> Future[None]:
+        return self.change(lambda connection: add_spent(connection, dollars))
 
     def change(self, work: Callable[[sqlite3.Connection], T], *sessions: str) -> Future[T]:
         """Make another short change, in order with those to the same sessions."""

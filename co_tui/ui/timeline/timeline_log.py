@@ -20,6 +20,7 @@ from co_tui.events import (
     SessionInterrupted,
 )
 from co_tui.events.symbols import EntryKind
+from co_tui.session.state.history_edits import lived_through
 from co_tui.session.state.released import is_event_packed
 from co_tui.session.state.session_state import Entry, seq_of
 from co_tui.settings.rules import ASK
@@ -50,8 +51,10 @@ class TimelineLog:
         """`messages` are all that were logged: of these, `events` has only the first of each turn."""
         self._all: list[Event] = []
         self._undone: set[int] = set()
-        self._rewinds: list[tuple[int, int]] = []
-        """The events between which each rewind went back."""
+        """What was ever undone, also if a rewind then returned to before that."""
+        self._jumps: list[Event] = []
+        """Rewinds, and what was undone."""
+        self._lived = lived_through(())
         self._main: list[Event] = []
         self._of_kind: dict[EntryKind, list[Event]] = {kind: [] for kind in EntryKind}
         self._asked: dict[tuple[str, str], Event] = {}
@@ -84,10 +87,10 @@ class TimelineLog:
             return Rearranged()
         used = False
         match event.fact:
-            case CompactionUndone(compaction_seq=seq):
-                self._undone.add(seq)
-            case Rewind(to_seq=start):
-                self._rewinds.append((start, event.seq or 0))
+            case CompactionUndone() | Rewind() as jump:
+                self._jumps.append(event)
+                self._lived = lived_through(self._jumps)
+                self._undone.update([jump.compaction_seq] if isinstance(jump, CompactionUndone) else ())
             case FilesChanged():
                 used = self.use_mode()
             case SessionInterrupted(where=turn) if turn:
@@ -145,10 +148,10 @@ class TimelineLog:
 
     def is_undone(self, event: Event) -> bool:
         """Whether a later entry undid this compaction, clearing or rewind, or went back before this compaction."""
-        if event.seq in self._undone:
-            return True
-        rewinds = self._rewinds if isinstance(event.fact, CompactionComplete) else ()
-        return any(start < (event.seq or 0) < end and end not in self._undone for start, end in rewinds)
+        seq = seq_of(event)
+        if self._lived.includes(seq):
+            return seq in self._lived.undone
+        return isinstance(event.fact, CompactionComplete) or seq in self._undone
 
     def is_stopped(self, event: Event) -> bool:
         """Whether it waited for a retry in a turn that was stopped: there is none to come."""

@@ -19,7 +19,7 @@ class Books:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now_s, self.today, self.all, self.own = 1_000.0, "monday", {"monday": 0.0, "tuesday": 0.0}, 0.0
         self.reads = 0
-        self.usage: Any = None
+        self.billed: Any = None
         self.facts: list[Fact] = []
         monkeypatch.setattr(spending, "time", SimpleNamespace(monotonic=lambda: self.now_s))
         monkeypatch.setattr(spending, "start_of_today", lambda: self.today)
@@ -27,7 +27,7 @@ class Books:
 
     @property
     def state(self) -> Any:
-        return SimpleNamespace(total_cost=self.own, assumed_cost=0.0, usage=self.usage)
+        return SimpleNamespace(total_cost=self.own, assumed_cost=0.0, billed=self.billed)
 
     @contextmanager
     def reading(self) -> "Iterator[Books]":
@@ -102,7 +102,7 @@ async def test_a_limit_that_is_reached_exactly_stops(books: Books) -> None:
 async def test_a_price_that_is_unknown_is_said_for_the_first_limit_unless_the_model_costs_nothing(
     books: Books, model: str, warns: bool
 ) -> None:
-    books.usage = SimpleNamespace(model=model, input_tokens=5, cost=None, assumed_cost=None)
+    books.billed = SimpleNamespace(model=model, cost=None, assumed_cost=None)
     for _ in range(2):
         await books.spending.check(Settings(max_session_cost=1.0, max_daily_cost=1.0))
     said = [fact.what for fact in books.facts if isinstance(fact, SessionError)]

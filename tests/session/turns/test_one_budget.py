@@ -158,7 +158,7 @@ async def test_a_request_that_is_tried_again_is_one_step(home: Path, folder: Pat
 async def test_a_spending_limit_inside_a_delegation_stops_the_turn(
     home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("co_tui.session.history.governed_history.price_of", lambda response: 0.25)
+    monkeypatch.setattr("co_tui.session.bills.price_of", lambda response: 0.25)
     made = reading(home, folder, Reader(own=2, parts=20))
     made.settings = made.settings.but(max_session_cost=2.0)
     session = await Session.start(made, "scripted")

@@ -22,7 +22,7 @@ from tests.support.environments import ScriptedModel, environment_for, facts, sa
 
 @pytest.fixture(autouse=True)
 def every_reply_costs_forty_cents(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("co_tui.session.history.governed_history.price_of", lambda response: 0.4)
+    monkeypatch.setattr("co_tui.session.bills.price_of", lambda response: 0.4)
     monkeypatch.setattr(spending, "READ_AGAIN_S", 0.0)
 
 
@@ -70,7 +70,7 @@ async def test_the_days_limit_counts_all_sessions(home: Path) -> None:
 
 
 async def test_a_model_without_a_price_is_said_once(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("co_tui.session.history.governed_history.price_of", lambda response: None)
+    monkeypatch.setattr("co_tui.session.bills.price_of", lambda response: None)
     session = await Session.start(environment_for(home, ScriptedModel(says("ok")), max_session_cost=1.0), "scripted")
     for _ in range(3):
         assert await session.submit("go on") is Outcome.DONE
@@ -92,9 +92,7 @@ async def never_ends(*_: Any) -> AsyncIterator[str]:
 
 async def test_stopped_replies_count_and_teach_nothing(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     priced: list[ModelResponse] = []
-    monkeypatch.setattr(
-        "co_tui.session.history.governed_history.price_of", lambda response: priced.append(response) or 0.4
-    )
+    monkeypatch.setattr("co_tui.session.bills.price_of", lambda response: priced.append(response) or 0.4)
     session = await Session.start(environment_for(home, ScriptedModel(never_ends), max_session_cost=1.0), "scripted")
     for _ in range(3):
         listener = session.events()
@@ -145,7 +143,7 @@ async def test_a_reply_that_broke_off_counts_and_a_refusal_does_not(home: Path, 
 async def test_summaries_that_end_early_count_as_replies_do(
     home: Path, monkeypatch: pytest.MonkeyPatch, said: str, ends: str, counted: bool
 ) -> None:
-    monkeypatch.setattr("co_tui.agent.summariser.price_of", lambda response: 0.3)
+    monkeypatch.setattr("co_tui.session.bills.price_of", lambda response: 0.3)
     writing = asyncio.Event()
 
     async def script(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str]:

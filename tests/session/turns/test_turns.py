@@ -80,11 +80,12 @@ async def test_a_prompt_becomes_events_in_the_log_and_on_the_bus(home: Path) -> 
         "session.start",
         "message",
         "session.usage_info",
+        "request.billed",
         "message",
         "session.usage_info",
         "session.end",
     ]
-    assert [event.seq for event in logged] == [1, 2, 3, 4, 5, 6]
+    assert [event.seq for event in logged] == [1, 2, 3, 4, 5, 6, 7]
     assert logged == stored_events(home, session.id)
     assert "".join(delta.text for delta in facts(events, StreamDelta)) == "Hello"
     assert [usage.is_initial for usage in facts(logged, UsageInfo)] == [True, False]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from co_tui.store.sqlite import index_queue
 from co_tui.store.sqlite.bulk import unfinished
 from co_tui.store.sqlite.deletions import decide, record_deletion
+from co_tui.store.sqlite.spending import keep_spent
 from co_tui.store.sqlite.transaction import A_MOMENT_S, STEP_CHARS, Steps, transaction
 from co_tui.store.store_errors import SessionNotFound, SessionOfAnother
 from co_tui.store.stored_values import Deletion
@@ -32,6 +33,7 @@ def _deleted(connection: sqlite3.Connection, session_id: str, deletion: Deletion
             record_deletion(connection, deletion)
         else:
             decide(connection, session_id, is_deleted=True)
+        keep_spent(connection, session_id)
         if connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount == 0:
             raise SessionNotFound(f"No session {session_id}.")
         unfinished.claim(connection, session_id, 0)
