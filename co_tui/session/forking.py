@@ -27,7 +27,9 @@ async def fork_session(
 ) -> str:
     """Create a session that starts in this state, or in the state at a seq; returns its id. The source is only read."""
     source, target = state.session_id, new_session_id()
-    seq = state.seq if upto is None else _with_stop(state, _with_results(state, upto))
+    seq = state.seq
+    if upto is not None:
+        seq = _with_stop(state, _with_results(state, await environment.stored_state(source, upto)))
     if seq < state.seq and any(isinstance(event.fact, AgentTransfer) for event in state.timeline):
         origin = {**origin, "model": (await environment.stored_state(source, seq)).model}  # of the agent of that time
     fork = SessionFork(source_session_id=source, source_seq=seq, **origin)
@@ -69,19 +71,19 @@ async def _copy(environment: Environment, target: str, fork: Fact) -> bool:
     return True
 
 
-def _with_results(state: SessionState, seq: int) -> int:
-    """The event with the last result of the calls that are open at a seq; the seq itself if they have none.
+def _with_results(state: SessionState, then: SessionState) -> int:
+    """The event with the last result of the calls that were open then; the last event of then if they have none.
 
-    Without its result, a call that has long been answered would be closed as interrupted.
+    Without its result, a call that has long been answered would be closed as interrupted. One that waits for an answer
+    of the user is asked about again.
     """
-    end = bisect_right(state.transcript, seq, key=lambda entry: entry.seq)
+    seq = then.seq
     open_calls: set[str] = set()
-    for entry in reversed(state.transcript[:end]):
-        if not entry.agent:
-            open_calls ^= _call_ids(entry)
-            if entry.message.get("kind") == "response":
-                break
-    for entry in state.transcript[end:]:
+    for entry in () if then.pending else reversed(then.history):
+        open_calls ^= _call_ids(entry)
+        if entry.message.get("kind") == "response":
+            break
+    for entry in state.transcript[len(then.transcript) :]:
         if entry.agent:
             continue
         if not open_calls or entry.message.get("kind") == "response":

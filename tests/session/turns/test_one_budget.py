@@ -11,7 +11,7 @@ from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
 from pydantic_ai.models.function import AgentInfo
 
-from co_tui.events import ApprovalRequested, CompactionComplete, DelegationEnd, SessionError
+from co_tui.events import ApprovalRequested, CompactionComplete, DelegationEnd, RequestBilled, SessionError
 from co_tui.session.environment import Environment
 from co_tui.session.session import Session
 from co_tui.session.slash.conversation_commands import CONTINUE_PROMPT
@@ -168,6 +168,32 @@ async def test_a_spending_limit_inside_a_delegation_stops_the_turn(
     assert "self 1 has not finished its task. Stopped: this session has cost $2.00" in report_in(session)
     await session.switcher.apply_settings(made.settings.but(max_session_cost=9.0))
     assert await session.retry() is Outcome.DONE
+    await ended(made, session, home)
+
+
+async def test_a_delegations_end_says_what_all_its_requests_cost(
+    home: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("co_tui.session.bills.price_of", lambda response: 0.25)
+    model = Reader(own=0, parts=1)
+    made = reading(home, folder, model)
+    script, fails = model.script, iter((True, False))
+
+    async def flaky(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[Any]:
+        if f"'{TASK}" in str(messages) and next(fails, False):
+            yield "half of a rep"
+            raise ModelHTTPError(503, "scripted", "overloaded")
+        async for piece in script(messages, info):
+            yield piece
+
+    model.script = flaky
+    session = await Session.start(made, "scripted")
+    assert await session.submit("Go.") is Outcome.DONE
+    (end,) = facts(stored_events(home, session.id), DelegationEnd)
+    assert end.usage["requests"] == 3 and end.cost == pytest.approx(0.75)
+    bills = facts(stored_events(home, session.id), RequestBilled)
+    assert [bill.agent for bill in bills] == ["", "self 1", "self 1", "self 1", ""]
+    assert [bill.measured for bill in bills].count("estimate") == 1, "the one that broke off"
     await ended(made, session, home)
 
 
