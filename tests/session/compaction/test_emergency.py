@@ -20,7 +20,7 @@ from tests.support.talks import fill, talking
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.usefixtures("long_answers")
-REFUSALS = 5
+REFUSALS = 3
 """How often a request is refused before the emergency."""
 
 
@@ -36,7 +36,7 @@ async def test_a_pin_while_it_is_prepared_holds(
 
         async def pin() -> None:
             if is_emergency and not chosen:
-                chosen.append(session.state.history[-2])
+                chosen.append(session.state.history[-1])
                 await session.edits.pin([chosen[0].ref])
 
         async def remembering(files: CompactionFiles, *given: Any, **more: Any) -> None:
