@@ -37,6 +37,7 @@ from pydantic_ai.usage import RequestUsage
 
 from co_tui.agent.model_messages import repaired
 from co_tui.agent.models.request_settings import on_wire
+from co_tui.agent.wire.call_ids import CallIds, with_own_call_ids
 from co_tui.agent.wire.http import Exchange, exchange
 from co_tui.agent.wire.joined_events import joined_events
 from co_tui.agent.wire.model_errors import BadReply, FormRefused, ReplyCutOff, ReplyTooLong, ReplyUnreadable, kind_of
@@ -213,7 +214,7 @@ class _GuardedStream(StreamedResponse):
     async def _bounded(self) -> AsyncIterator[ModelResponseStreamEvent]:
         """The events, as long as they say something: empty ones would keep a reply open for ever."""
         now = asyncio.get_running_loop().time
-        left, empty, said_at = MOST_REPLY_CHARS, 0, now()
+        left, empty, said_at, ids = MOST_REPLY_CHARS, 0, now(), CallIds()
         with _readable():
             async for event in self.inner:
                 if chars := _chars(event):
@@ -226,7 +227,7 @@ class _GuardedStream(StreamedResponse):
                     raise ReplyTooLong(f"{MOST_EMPTY:,} empty pieces in a row")
                 if now() - said_at > MOST_EMPTY_S:
                     raise ReplyTooLong(f"{MOST_EMPTY_S / 60:.0f} minutes of empty pieces")
-                yield event
+                yield ids.in_event(event)
 
     def get(self) -> ModelResponse:
         response = self.inner.get()
@@ -295,7 +296,7 @@ def _chars(event: ModelResponseStreamEvent) -> int:
 
 
 def _storable(response: ModelResponse) -> ModelResponse:
-    return repaired(with_repaired_arguments(replace(response, usage=_counted(response.usage))))
+    return repaired(with_own_call_ids(with_repaired_arguments(replace(response, usage=_counted(response.usage)))))
 
 
 def _counted(usage: RequestUsage) -> RequestUsage:

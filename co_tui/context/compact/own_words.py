@@ -22,13 +22,13 @@ _LINE_OF_PROGRAM: Final = late_pattern(
     re.MULTILINE,
 )
 _DEMONSTRATION: Final = late_pattern(
-    r"(?:Here is a demonstration of how to|-{2,} ?DEMONSTRATION).*?(?:END OF DEMONSTRATION[ -]*|\Z)", re.DOTALL
+    r"(?:Here is a demonstration of how to|(?<!-)-{2,}+ ?DEMONSTRATION).*?(?:END OF DEMONSTRATION[ -]*|\Z)", re.DOTALL
 )
 _PASTED: Final = late_pattern(r"<(file|doc|document|diff|code|log|output|source|pre)\b[^<>\n]*>")
 _IN_LINE: Final = late_pattern(r"`[^`\n]*`")
 _NOT_PROSE: Final = late_pattern(
-    r"\s*(?:[>|<+$#%{}]|\[(?![A-Za-z ]+\])|\((?![A-Za-z]+ [A-Za-z])|@(?![\w-]+[,:]? )|@(?:param|returns?|throws|type)\b"
-    r"|\d+[:|│]|\S+:\d+(?::\d+)?:?\s|[\w./-]+\.\w{1,4}:|at |File \"|Traceback|E  |W: "
+    r"\s*+(?:[>|<+$#%{}]|\[(?![A-Za-z ]+\])|\((?![A-Za-z]+ [A-Za-z])|@(?![\w-]+[,:]? )"
+    r"|@(?:param|returns?|throws|type)\b|\d+[:|│]|\S+:\d+(?::\d+)?:?\s|[\w./-]+\.\w{1,4}:|at |File \"|Traceback|E  |W: "
     r"|(?:error|warning)(?:\[\w+\])?:"
     r"|(?:const|let|var)\s+[\w{\[][^=]*=|(?:def|function\*?)\s*\w*\(|class\s+\w+\s*[({:]"
     r"|from\s+[\w.]+\s+import\b|import\s+[\w.{*\"'].*(?:\bfrom\b|;)|export\s+(?:default|const|function|class|[{*])"

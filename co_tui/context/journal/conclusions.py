@@ -58,7 +58,7 @@ _RETRACTS: Final = late_pattern(
     re.IGNORECASE,
 )
 _READ_CHARS: Final = 8_000
-FENCED: Final = late_pattern(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+FENCED: Final = late_pattern(r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*\n.*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _CALL: Final = late_pattern(
     r"<(function|execute_\w+|tool_call|command|bash|invoke|function_calls|think(?:ing)?|write_to_file|read_file"
     r"|replace_in_file|execute_command)\b[^>]*>.*?(?:</\1>|\Z)",

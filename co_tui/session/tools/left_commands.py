@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from co_tui.events import BackgroundNews, SessionFork
+from co_tui.events import BackgroundNews, Clear, SessionFork
 from co_tui.events.stored_messages import note_source, pieces
 from co_tui.events.tool_wording import MOVED_TO_BACKGROUND, arguments_of
 from co_tui.inert import one_line
-from co_tui.session.state.session_state import SessionState, seq_of
+from co_tui.session.state.history_edits import lived_through
+from co_tui.session.state.session_state import Entry, SessionState, seq_of
 from co_tui.session.tools.command_watch import COMMAND_CHARS
 
 SOURCE: Final = "a background command"
@@ -48,7 +49,7 @@ def _believed_running(state: SessionState) -> dict[str, tuple[str, int]]:
     """Each id, with the command line and where in the log it started."""
     running: dict[str, tuple[str, int]] = {}
     calls: dict[str, str] = {}
-    for entry in state.history:
+    for entry in _known_messages(state):
         is_note = note_source(entry.message) == SOURCE
         for role, text, part in pieces(entry.message):
             tool, call = str(part.get("tool_name")), str(part.get("tool_call_id"))
@@ -63,6 +64,20 @@ def _believed_running(state: SessionState) -> dict[str, tuple[str, int]]:
             elif is_note and (noted := _NOTED.search(text)) and "\nPrinted “" not in text[: noted.start()]:
                 running.pop(noted[1], None)
     return running
+
+
+def _known_messages(state: SessionState) -> Iterator[Entry]:
+    """Those about commands that the model saw, or that a summary tells it about: neither rewound nor cleared."""
+    lived, present = lived_through(state.jumps), {entry.ref for entry in state.history}
+    cleared = max((each.seq for each in state.rewrites if isinstance(each.event.fact, Clear)), default=0)
+    for entry in state.transcript:
+        is_known = entry.ref in present or (entry.seq > cleared and not entry.agent and lived.includes(entry.seq))
+        if is_known and (note_source(entry.message) == SOURCE or _names_command_tool(entry)):
+            yield entry
+
+
+def _names_command_tool(entry: Entry) -> bool:
+    return any(str(part.get("tool_name", "")).endswith("_command") for part in entry.message.get("parts") or ())
 
 
 def _started(tool: str, result: str) -> str:

@@ -196,3 +196,10 @@ def test_a_command_to_the_program_is_not_quoted() -> None:
 )
 def test_how_many_messages_are_not_quoted(unsaid: int, note: str) -> None:
     assert note in as_sections(UserMessages(said=("go on",), unsaid=unsaid))
+
+
+@pytest.mark.parametrize("piece", ["-", "`", "~", "\t", "-- DEMO "])
+def test_a_long_line_is_read_once(piece: str) -> None:
+    """A quadratic search would take many minutes for it, and run into the test's own limit."""
+    words = user_messages_in(said(piece * (200_000 // len(piece)), "ok", "Never push to main."))
+    assert "Never push to main." in words.rules

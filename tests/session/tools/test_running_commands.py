@@ -469,6 +469,33 @@ async def test_who_resumes_a_session_learns_once_that_its_background_commands_en
     await left(environment, fork)
 
 
+async def test_after_a_compaction_and_a_resume_the_model_still_hears_that_a_command_is_gone(
+    folder: Path, home: Path
+) -> None:
+    model = Working(("start_command", {"command": "sleep 600"}))
+    environment = working_in(folder, home, model, LET)
+    session = await Session.start(environment, "scripted")
+    await session.submit("serve")
+    started = session.state.history[-2]
+    for number in range(4):
+        await session.submit(f"question {number}: " + "what about the file and its lines? " * 30)
+    assert (await session.compact()).success
+    assert started.ref not in {entry.ref for entry in session.state.history}, "the result is summarised"
+    await session.close()
+    for expected in (1, 1):  # once is enough
+        session = await Session.resume(environment, session.id)
+        await session.submit("and now?")
+        assert sum("Ended when the session was closed" in note for note in told(session)) == expected
+        await session.close()
+    session = await Session.resume(environment, session.id)
+    await session.edits.clear()
+    await session.close()
+    session = await Session.resume(environment, session.id)
+    await session.submit("and after a clearing?")
+    assert not told(session), "it knows of no command any more"
+    await left(environment, session)
+
+
 async def test_an_end_that_is_logged_reaches_the_model_after_a_resume(folder: Path, home: Path) -> None:
     model = Working(("start_command", {"command": "until test -e go; do sleep 0.01; done; exit 3"}))
     environment = working_in(folder, home, model, LET)
