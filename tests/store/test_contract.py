@@ -12,6 +12,7 @@ from co_tui.events import (
     CompactionComplete,
     Event,
     Message,
+    RequestBilled,
     SessionFork,
     SessionRename,
     SessionStart,
@@ -91,6 +92,25 @@ def test_what_was_spent_is_summed_over_sessions_since_a_time_and_nothing_twice(s
     old = [event.but(session_id="c") for event in events]
     assert writing.import_log(old).result() is ImportOutcome.NEW
     assert reading.spent_since(events[0].timestamp) == pytest.approx(0.5 + 0.25 + 1 + 2), "no copy counts"
+    assert reading.spent_since("9999") == 0.0
+
+
+def test_bills_count_once_at_assumed_prices_too_and_after_their_session_is_deleted(
+    store: Store, reading: Reading
+) -> None:
+    bill = RequestBilled(what="turn", model="m", cost=0.5)
+    facts = [bill, bill.but(cost=None, assumed_cost=0.25), bill.but(what="title", cost=0.125), bill.but(cost=None)]
+    counted = CompactionComplete(success=True, trigger="manual", cost=4.0, billed=True)
+    (start, *_) = store.writing().append("a", [SessionStart(model="m"), said("one"), *facts, counted]).result()
+    assert reading.spent_since(start.timestamp) == pytest.approx(0.875)
+    row = reading.session("a")
+    assert (row.cost, row.summary_cost) == pytest.approx((0.625, 0.125)), "assumed prices are no cost"
+    store.writing().append("b", [SessionStart(model="m"), said("two"), bill]).result()
+    for each in ("a", "b"):
+        store.writing().delete(each).result()
+        assert reading.spent_since(start.timestamp) == pytest.approx(1.375)
+    store.writing().add_spent(1.0).result()
+    assert reading.spent_since(start.timestamp) == pytest.approx(2.375)
     assert reading.spent_since("9999") == 0.0
 
 

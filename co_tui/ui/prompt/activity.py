@@ -18,6 +18,7 @@ from co_tui.events import (
     DelegationStart,
     Fact,
     Message,
+    RequestBilled,
     SessionError,
     StreamDelta,
     StreamReset,
@@ -109,7 +110,7 @@ class Activity:
             case StreamReset():
                 self._heard_at = now
                 self._begin_reply()
-            case Message() | UsageInfo():
+            case Message() | UsageInfo() | RequestBilled(what="turn"):
                 self._tools.pop(OWN_COMMAND, None)
                 self._heard_at, self._retry_at = now, None
                 self._count(fact)
@@ -145,11 +146,14 @@ class Activity:
                 since = self._tools[BOARD].since if BOARD in self._tools else now
                 self._tools[BOARD] = RunningTool("updating the context board", one_line(text, 2 * GIST_CHARS), since)
 
-    def _count(self, fact: Message | UsageInfo) -> None:
-        """Replace the estimate by the provider's count."""
-        if isinstance(fact, UsageInfo) and fact.output_tokens is not None:
-            self._tokens += fact.output_tokens
-            self._begin_reply()
+    def _count(self, fact: Message | UsageInfo | RequestBilled) -> None:
+        """Replace the estimate by the provider's count, or by that of a reply that was not counted."""
+        match fact:
+            case UsageInfo(output_tokens=int() as tokens) | RequestBilled(measured="estimate", output_tokens=tokens):
+                self._tokens += tokens
+                self._begin_reply()
+            case _:
+                pass
 
     def _apply_delegate(self, fact: Fact) -> None:
         """Show a delegate's name and current step on the delegating call."""
