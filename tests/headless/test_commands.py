@@ -34,7 +34,7 @@ def test_json_is_the_log_itself_with_the_figures_of_the_server(served_here: Here
     events = served_here("run", "-p", "hi", "--json").objects
     events += served_here("run", "--continue", "-p", "again", "--json").objects
     kinds = [event["type"] for event in events]
-    turn = ["message", "session.usage_info", "message", "session.usage_info", "session.end"]
+    turn = ["message", "session.usage_info", "request.billed", "message", "session.usage_info", "session.end"]
     assert kinds == ["session.start", *turn, "session.resume", *turn]
     usages = [event["payload"] for event in events if event["type"] == "session.usage_info"]
     assert [usage["is_initial"] for usage in usages] == [True, False, False, False]

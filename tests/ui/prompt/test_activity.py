@@ -12,6 +12,7 @@ from co_tui.events import (
     DelegationStart,
     Fact,
     Message,
+    RequestBilled,
     SessionError,
     StreamDelta,
     StreamReset,
@@ -47,6 +48,10 @@ def counted(tokens: int) -> UsageInfo:
     )  # fmt: skip
 
 
+def billed(measured: str) -> RequestBilled:
+    return RequestBilled(what="turn", model="openai", measured=measured, output_tokens=90)
+
+
 ALLOWED = ApprovalDecided(call_id="c1", approved=True, by="user")
 STILL_WAITING = "waiting for openai · 7 s of silence"
 ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller", call_id="c1")
@@ -73,6 +78,9 @@ ASKED = DelegationStart(agent="self 1", name="reader", task="find every caller",
         # What was counted gives way to no guess; the speed is that of the reply, without the tools' time.
         ([(1.0, delta("x" * 400)), (2.0, counted(90)), (2.1, tool("started"))], 8.1, "run uv run pytest · 6 s"),
         ([(1.0, delta("x" * 400)), (2.0, counted(90))], 3.0, "asking openai · 3 s · 90 tokens"),
+        # A request counts once: by its bill if nobody counted it, else by the measurement that follows.
+        ([(1.0, delta("x" * 400)), (2.0, billed("estimate"))], 3.0, "asking openai · 3 s · 90 tokens"),
+        ([(1.0, delta("x")), (2.0, billed("provider")), (2.0, counted(90))], 3.0, "asking openai · 3 s · 90 tokens"),
         (
             [(1.0, delta("x" * 400)), (2.0, counted(90)), (58.0, delta("x" * 80))],
             60.0,
