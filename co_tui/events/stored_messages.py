@@ -67,6 +67,12 @@ _ROLES: dict[str, Role] = {
 }
 
 
+def parts_in(message: Json) -> list[Json]:
+    """The parts of a message; a log from elsewhere may hold anything in their place."""
+    parts = message.get("parts")
+    return [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list | tuple) else []
+
+
 def pieces(message: Json) -> Iterator[tuple[Role, str, Json]]:
     """Each readable part of a message: its role, its text, and the part itself."""
     parts, other, typed = message.get("parts"), _other_role(message), slash_command_in(message)

@@ -8,6 +8,7 @@ from typing import Any
 
 from co_tui.events import AgentTransfer, Event, Fact, Pin, SessionFork, SessionInterrupted, SessionRename
 from co_tui.events.decisions import Source, refusals, without_decisions
+from co_tui.events.stored_messages import parts_in
 from co_tui.session.approvals.marks import source_of
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.environment import Environment
@@ -96,7 +97,7 @@ def _with_results(state: SessionState, then: SessionState) -> int:
 
 def _call_ids(entry: Entry) -> set[str]:
     """The calls that a message makes or answers."""
-    return {str(part["tool_call_id"]) for part in entry.message.get("parts") or () if part.get("tool_call_id")}
+    return {str(part["tool_call_id"]) for part in parts_in(entry.message) if part.get("tool_call_id")}
 
 
 def _with_stop(state: SessionState, seq: int) -> int:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from co_tui.events import BackgroundNews, Clear, SessionFork
-from co_tui.events.stored_messages import note_source, pieces
+from co_tui.events.stored_messages import note_source, parts_in, pieces
 from co_tui.events.tool_wording import MOVED_TO_BACKGROUND, arguments_of
 from co_tui.inert import one_line
 from co_tui.session.state.history_edits import lived_through
@@ -77,7 +77,7 @@ def _known_messages(state: SessionState) -> Iterator[Entry]:
 
 
 def _names_command_tool(entry: Entry) -> bool:
-    return any(str(part.get("tool_name", "")).endswith("_command") for part in entry.message.get("parts") or ())
+    return any(str(part.get("tool_name", "")).endswith("_command") for part in parts_in(entry.message))
 
 
 def _started(tool: str, result: str) -> str:

@@ -133,7 +133,8 @@ class Feed:
             case Announced() as announced:
                 self._show_announced(announced, clock(event.timestamp))
             case Message() as message:
-                if message.message.get("kind") == "response" or prompt_of(message.message) is not None:
+                is_reply = message.message.get("kind") == "response" and not message.interrupted
+                if is_reply or prompt_of(message.message) is not None:
                     self._retry = None
                 self._message(event, message)
             case PlanChanged(steps=steps):
