@@ -252,6 +252,7 @@ def _put(key: str, paths: Paths, change: Callable[[object], tuple[object, object
 
     def read(text: str) -> tuple[str, dict[str, Any]]:
         try:
+            text = text.removeprefix("\ufeff")  # as editors on Windows write it
             return text, parsed(text, file)
         except SettingsError as error:
             raise SettingsError(f"{error} Fix it first; nothing was saved.") from None

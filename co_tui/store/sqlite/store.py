@@ -129,7 +129,7 @@ class SqliteStore:
 
     @contextmanager
     def importing(self) -> Iterator[None]:
-        from co_tui.store.file_lock import file_lock
+        from co_tui.kept_file import file_lock
         from co_tui.store.sqlite.sqlite_failures import explained
 
         path = self._locks / "importing"
