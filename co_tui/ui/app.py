@@ -26,6 +26,7 @@ from co_tui.ui.background import guarded_callback, run_in_background, run_thread
 from co_tui.ui.chat.chat_requests import MAX_EDITED_CHARS
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.command_menus import CommandMenus
+from co_tui.ui.dialogs.safe_screen import SafeScreen
 from co_tui.ui.keys import command_table
 from co_tui.ui.keys.keys_on_hold import KeysOnHold
 from co_tui.ui.leaving import Leaving
@@ -137,7 +138,8 @@ class CoTui(CommandMenus, App[None]):
 
     async def _dispatch_input(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
-            if self.screen is self.chat and self.chat.intercept(event):
+            screen = self.screen
+            if isinstance(screen, SafeScreen) and screen.intercept(event):
                 return
             if isinstance(event, events.Paste) and self.focused is not self.chat.prompt:
                 event.text = self._for_field(event.text)

@@ -29,6 +29,7 @@ LIMITS = {
     "co_tui.agent.web.download.CONNECT_S": PATIENCE_S,
     "co_tui.agent.web.fetch.CONVERT_S": PATIENCE_S,
     "co_tui.ui.compaction.compact_offer.HELD_S": 0.0,
+    "co_tui.ui.approvals.lone_letters.ALONE_S": 0.0,  # each answer would wait
     "co_tui.ui.chat.focus_rule.MOMENT_S": 0.0,  # a loaded machine shows a question late
     "co_tui.session.workplace.here.local_workplace.LONGEST_S": PATIENCE_S,
     "co_tui.store.sync.server.server_sync.CLOSE_S": PATIENCE_S,

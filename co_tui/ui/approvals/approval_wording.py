@@ -131,9 +131,9 @@ def _letters(text: str) -> int:
 
 
 def _choices(question: ApprovalQuestion) -> Choices:
-    """Destructive or publishing calls are allowed once only, and only by their letter."""
+    """Destructive or publishing calls are allowed once only, by their letter and Enter."""
     if question.danger:
-        once = Choice("y", "Allow once (press y)", letter_only=True)
+        once = Choice("y", "Allow once (y, then Enter)", letter_only=True)
         return Choices((once, *DENY))  # marks the first that Enter may choose
     rules = rules_text(question.rules)
     longer = (

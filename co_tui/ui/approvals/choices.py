@@ -31,7 +31,7 @@ class Choice(NamedTuple):
     same_row: bool = False
     """Whether it shares a row with the choice before it."""
     letter_only: bool = False
-    """Whether Enter must not choose it, as for destructive calls."""
+    """Whether only its letter marks it, as for destructive calls: then Enter chooses it."""
     writes: str = ""
     """What its field says while it is empty, if the answer is a text."""
 
@@ -62,9 +62,17 @@ class Choices:
     def __contains__(self, key: str) -> bool:
         return any(each.key == key for each in self.all)
 
+    def is_letter_only(self, key: str) -> bool:
+        return any(each.key == key and each.letter_only for each in self.all)
+
     def writes(self, key: str) -> str:
         """What the field of a choice says while it is empty; empty if the choice has no field."""
         return next((each.writes for each in self.all if each.key == key), "")
+
+    def unmark_letter(self) -> None:
+        """Mark the first choice again if only a letter could mark the present one."""
+        if self._markable and self.marked not in self._markable:
+            self.marked = self._markable[0]
 
     def move(self, step: int) -> None:
         """Mark the next choice; after the last comes the first."""
@@ -168,7 +176,7 @@ class ChoiceBox(Widget, can_focus=True):
     def on_key(self, event: Key) -> None:
         if self.hears_letters and len(event.key) == 1 and event.key in self.choices:
             event.stop()
-            self.action_answer(event.key)
+            self.press(event.key)
 
     def render(self) -> Content:
         return Content("\n").join(self._rows(self.content_size.width))
@@ -194,11 +202,31 @@ class ChoiceBox(Widget, can_focus=True):
     def give(self, answer: str) -> None:
         self._answered(answer)
 
+    @property
+    def letters(self) -> frozenset[str]:
+        """Those that answer."""
+        return frozenset(each.key for each in self.choices.all if len(each.key) == 1)
+
+    def press(self, letter: str) -> None:
+        """A letter was pressed alone: check one of several, mark what Enter must confirm, else answer."""
+        if letter in self.choices.several:
+            self.choices.toggle(letter)
+        elif not self.choices.is_letter_only(letter):
+            self.give(letter)
+            return
+        self.choices.marked = letter
+        self.refresh()
+
+    def confirm(self, letters: Sequence[str]) -> None:
+        """Enter follows these letters."""
+        for letter in letters:
+            self.press(letter)
+        if self.choices.marked in letters:
+            self.action_choose()
+
     def action_answer(self, key: str) -> None:
-        """Handle a letter or a click: check one of several, else answer."""
-        if key in self.choices.several:
-            self.choices.toggle(key)
-            self.choices.marked = key
-            self.refresh()
-        else:
+        """A click: as the letter does; a second one as Enter does."""
+        if self.choices.is_letter_only(key) and self.choices.marked == key:
             self.give(key)
+        else:
+            self.press(key)

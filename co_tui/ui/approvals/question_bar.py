@@ -29,6 +29,8 @@ CHAT_ROWS: Final = 2
 """Rows of the chat kept visible before the text gets more than its minimum."""
 MOST_LINE_ROWS: Final = 2
 """Maximum rows of a sentence above or below the text."""
+CONFIRMS: Final = "Enter allows it"
+"""Shown once the letter of what destroys or publishes was pressed."""
 VIEW_ALL: Final = "space"
 VIEW_ALL_OF_SEVERAL: Final = "v"
 """The key instead where Space checks a choice."""
@@ -104,7 +106,7 @@ class QuestionPanel(ChoiceBox):
     }
     QuestionPanel Field { dock: bottom; display: none; }
     """
-    hears_letters = False  # they may be meant for the prompt: see `FocusRule`
+    hears_letters = False  # they may be meant for the prompt: see `FocusRule` and `LoneLetters`
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Not now")]
 
     def __init__(self, question: Question, answered: Callable[[str], None], *, writes: str = "") -> None:
@@ -186,6 +188,7 @@ class QuestionPanel(ChoiceBox):
             self.border_subtitle = ""
 
     def on_blur(self) -> None:
+        self.choices.unmark_letter()
         self.border_subtitle = Text("Enter sends, Esc goes back" if self._writes else "Tab answers")
 
     @property
@@ -217,13 +220,16 @@ class QuestionPanel(ChoiceBox):
 
     @property
     def letters(self) -> frozenset[str]:
-        """Those that answer, and those that answer similar questions."""
-        answers = (each.key for each in self.choices.all if len(each.key) == 1)
-        return frozenset((*answers, *self.question.unoffered))
+        """Those that answer, those that answer similar questions, and the one that shows all."""
+        opens = {self.question.opening_key} if self.question.opens else set()
+        return super().letters | {*self.question.unoffered} | {key for key in opens if len(key) == 1}
 
     def press(self, letter: str) -> None:
         if letter in self.choices:
-            self.action_answer(letter)
+            super().press(letter)
+            self.border_subtitle = Text(CONFIRMS if self.choices.is_letter_only(letter) else "")
+        elif self.question.opens and letter == self.question.opening_key:
+            self.give(letter)
         else:
             self.border_subtitle = Text(f"{letter} is not offered here")
 

@@ -1,5 +1,7 @@
 """A question on the full screen: a long command or diff, with the same choices as above the prompt."""
 
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import ClassVar, Final
 
 from rich.text import Text
@@ -7,13 +9,16 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
+from textual.events import Key, Paste
 from textual.widgets import Static
 
 from co_tui.events.file_diff import with_marks
 from co_tui.ui.approvals.choices import ChoiceBox
+from co_tui.ui.approvals.lone_letters import LoneLetters, is_typed
 from co_tui.ui.approvals.question_bar import Question
 from co_tui.ui.approvals.question_text import diff_contents, markdown_rows
 from co_tui.ui.dialogs.scrolling_dialog import SCROLL_HINT, ScrollingDialog
+from co_tui.ui.textual_internals import bindings_of
 from co_tui.ui.themes.themes import Palette, palette_of
 from co_tui.ui.widgets.key_hints import KeyHints
 
@@ -33,11 +38,16 @@ class WholeQuestionScreen(ScrollingDialog[str]):
         Binding("escape,q", "close", "Back"),
     ]
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, type_text: Callable[[Sequence[Key | Paste]], None]) -> None:
+        """`type_text` types into the prompt what was not meant for the question."""
         super().__init__(tall=True)
         self.add_class("-full")
         self.set_class(bool(question.warning), "-warning")
-        self._question = question
+        self._question, self._type_text = question, type_text
+
+    @cached_property
+    def _letters(self) -> LoneLetters:
+        return LoneLetters(self.app, self._type)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -50,6 +60,22 @@ class WholeQuestionScreen(ScrollingDialog[str]):
 
     def on_mount(self) -> None:
         self.query_one(ChoiceBox).focus()
+
+    def intercept(self, event: Key | Paste) -> bool:
+        """As above the prompt: a letter answers if it is pressed alone, and text goes to the prompt."""
+        box = self.query_one(ChoiceBox)
+        if self._letters.take(box, event):
+            return True
+        key = event.key if isinstance(event, Key) else ""
+        is_own = any(key in bindings_of(node).key_to_bindings for node in (self, box))
+        if self.is_active and (is_own or not is_typed(event)):
+            return False
+        self._type([event])
+        return True
+
+    def _type(self, events: Sequence[Key | Paste]) -> None:
+        self.withdraw()
+        self._type_text(events)
 
     def _fit_text(self) -> None:
         text = self.query_one(Static)

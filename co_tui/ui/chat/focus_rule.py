@@ -2,16 +2,14 @@
 
 A question that appears while the prompt is empty takes the focus, unless a key reached the prompt a moment before. A
 key pressed a moment after it appears was meant for the prompt, and goes there. In a batch the next question gets keys
-at once, but a warning first waits that moment. From then on an answer letter answers; other text goes to the prompt.
-An answer letter that is held down past the last question is no text.
+at once, but a warning first waits that moment. From then on an answer letter is for the question (`LoneLetters` finds
+out whether it is text after all); other text goes to the prompt.
 """
 
 from enum import Enum
 from typing import Final
 
 MOMENT_S: Final = 0.25
-HELD_S: Final = 0.1
-"""The longest time between two keys of one that is held down."""
 
 
 class Goes(Enum):
@@ -26,7 +24,7 @@ class FocusRule:
     """All times are those of keys: seconds of the monotonic clock."""
 
     def __init__(self) -> None:
-        self._typed_at = self._answered_at = self._held_at = float("-inf")
+        self._typed_at = self._answered_at = float("-inf")
         self._hears_from = float("-inf")
         """From when on the question takes keys."""
         self._is_within_batch = False
@@ -52,7 +50,7 @@ class FocusRule:
 
     def answered(self, at: float, *, more_follow: bool) -> None:
         """A key answered the question."""
-        self._answered_at = self._held_at = at
+        self._answered_at = at
         self._is_within_batch = more_follow
 
     def is_heard(self, at: float) -> bool:
@@ -65,11 +63,8 @@ class FocusRule:
             return Goes.QUESTION if is_answer else Goes.PROMPT
         return Goes.NOWHERE if is_answer and self._drops_early else Goes.PROMPT
 
-    def for_prompt(self, at: float, *, would_answer: bool, repeats: bool = False) -> Goes:
+    def for_prompt(self, at: float, *, would_answer: bool) -> Goes:
         """Where a key goes while the prompt has the focus: an answer that comes before the next question of a batch is
-        no text, nor is one that `repeats` the last answer as a key does that is held down."""
-        if repeats and at - self._held_at < HELD_S:
-            self._held_at = at
-            return Goes.NOWHERE
+        no text."""
         is_between = self._is_within_batch and at - self._answered_at < MOMENT_S
         return Goes.NOWHERE if would_answer and is_between else Goes.PROMPT

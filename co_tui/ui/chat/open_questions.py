@@ -1,16 +1,17 @@
 """Questions above the prompt, and key routing: to a focused question, else to the prompt."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from textual.events import Key, Paste
 from textual.screen import Screen
 from textual.widgets import TextArea
 
+from co_tui.ui.approvals.lone_letters import LoneLetters, is_typed
 from co_tui.ui.chat.focus_rule import FocusRule, Goes
 from co_tui.ui.prompt.prompt_area import Prompt
-from co_tui.ui.textual_internals import bindings_of, focused_here_or_elsewhere
+from co_tui.ui.textual_internals import bindings_of, focused_here_or_elsewhere, forward_event
 
 if TYPE_CHECKING:
     from co_tui.ui.approvals.question_bar import QuestionPanel
@@ -25,12 +26,11 @@ class Questions:
     def __init__(self, screen: Screen[Any], prompt: Prompt, is_seen: Callable[[], bool]) -> None:
         self._screen, self._prompt, self._is_seen = screen, prompt, is_seen
         self._rule = FocusRule()
+        self._letters = LoneLetters(screen.app, self.type_text)
         self._panels: list[QuestionPanel] = []
         """From top to bottom."""
         self._answers = frozenset[str]()
         """The letters of the question that was answered last."""
-        self._pressed = ""
-        """The letter that answered it."""
         self._is_hidden = False
         """Whether the first question came while something covered the chat, and was not seen yet."""
         self._arrives = False
@@ -65,7 +65,8 @@ class Questions:
 
     @property
     def focused(self) -> "QuestionPanel | None":
-        return next((panel for panel in self._panels if panel.has_focus), None)
+        # `has_focus` changes later: in a burst, a key would still reach the question that the one before left.
+        return next((panel for panel in self._panels if panel is self._screen.focused), None)
 
     @property
     def is_any(self) -> bool:
@@ -111,14 +112,14 @@ class Questions:
             self._rule.reached()
             self._panels[0].take_focus()
             return True
-        if panel is not None and not self._prompt.shows_keys_at(event):
+        if panel is not None and (self._letters.is_holding or not self._prompt.shows_keys_at(event)):
             return self._is_for_question(panel, event)
         if focused is self._prompt:
             return self._is_dropped(event)
         if isinstance(focused, TextArea) or _is_field(focused) or self._prompt.shows_keys_at(event):
             return False
         bound = focused is not None and key in bindings_of(focused).key_to_bindings
-        if not bound and (_is_typed(event) or getattr(focused, "is_fleeting", False)):
+        if not bound and (is_typed(event) or getattr(focused, "is_fleeting", False)):
             self._type(event)
         return False
 
@@ -126,23 +127,17 @@ class Questions:
         """Pass a key on to the focused question, or to the prompt."""
         key = event.key if isinstance(event, Key) else ""
         is_own = key in panel.letters or key in bindings_of(panel).key_to_bindings
-        if not is_own and not _is_typed(event):
-            return False
-        match self._rule.for_question(event.time, is_answer=is_own):
-            case Goes.PROMPT:
-                self._type(event)
-            case Goes.NOWHERE:
-                return True
-            case Goes.QUESTION if key in panel.letters:
-                self._pressed = key
-                panel.press(key)
-                return True
-        return False
+        goes = self._rule.for_question(event.time, is_answer=is_own)
+        if self._rule.is_heard(event.time) and self._letters.take(panel, event):
+            return True
+        is_text = goes is Goes.PROMPT and (is_own or is_typed(event))
+        if is_text or self.focused is None:  # held letters were text, too
+            self._type(event)
+        return goes is Goes.NOWHERE
 
     def _is_dropped(self, event: Key | Paste) -> bool:
         key = event.key if isinstance(event, Key) else ""
-        goes = self._rule.for_prompt(event.time, would_answer=key in self._answers, repeats=key == self._pressed != "")
-        if goes is Goes.NOWHERE:
+        if self._rule.for_prompt(event.time, would_answer=key in self._answers) is Goes.NOWHERE:
             return True
         if not isinstance(event, Key) or event.key not in NOT_TYPED:
             self._rule.typed(event.time)
@@ -152,9 +147,11 @@ class Questions:
         self._rule.typed(event.time)
         self._screen.set_focus(self._prompt)
 
-
-def _is_typed(event: Key | Paste) -> bool:
-    return isinstance(event, Paste) or event.is_printable
+    def type_text(self, events: Sequence[Key | Paste]) -> None:
+        """Type into the prompt what was not meant for a question."""
+        for event in events:
+            self._type(event)
+            forward_event(self._prompt, event)
 
 
 def _is_field(focused: object) -> bool:

@@ -117,7 +117,7 @@ class DialogQuestions:
         while (answer := await self._choose(question, writes)).key == question.opening_key:
             from co_tui.ui.approvals.whole_question import WholeQuestionScreen
 
-            key = await self._waiting_for(WholeQuestionScreen(question)) or ""
+            key = await self._waiting_for(WholeQuestionScreen(question, self._chat.questions.type_text)) or ""
             writes = key if key and question.choices.writes(key) else ""
             if key and not writes:
                 return _Answer(key)

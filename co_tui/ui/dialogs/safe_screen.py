@@ -46,6 +46,10 @@ class SafeScreen(ScreenInternals):
             if self in self.app.screen_stack:
                 raise
 
+    def intercept(self, event: events.Key | events.Paste) -> bool:
+        """Whether a key is done with, before any binding and widget gets it."""
+        return False
+
     def accepts(self, event: events.Event) -> bool:
         return not (isinstance(event, events.MouseDown) and self._is_leaving_at(event.x, event.y))
 

@@ -232,7 +232,8 @@ async def what_destroys_looks_like_it_and_enter_does_not_allow_it(
     assert await answered(app, pilot, DANGER, ("enter",)) == denied
     assert await answered(app, pilot, DANGER, ("down", "down", "enter")) == denied
     assert await answered(app, pilot, DANGER, ("space", "enter")) == denied, "on the full screen, too"
-    assert (await answered(app, pilot, DANGER, ("y",))).approved
+    assert (await answered(app, pilot, DANGER, ("y", "enter"))).approved
+    assert (await answered(app, pilot, DANGER, ("space", "y", "enter"))).approved
     asking = asyncio.create_task(DialogQuestions(app, app.chat).approve(DANGER))
     await until(pilot, lambda: app.chat.query(QuestionPanel))
     panel = app.chat.query_one(QuestionPanel)
@@ -266,7 +267,7 @@ async def what_a_small_terminal_does_not_show_takes_no_key(app: CoTui, pilot: Pi
     await until(pilot, lambda: app.chat.query_one(QuestionPanel).has_focus)
     assert not app.chat.prompt.text
     await asyncio.sleep(MOMENT_S)
-    await pilot.press("y")
+    await pilot.press("y", "enter")
     assert (await while_small).approved
 
 

@@ -119,13 +119,3 @@ def test_a_question_waits_for_tab_while_someone_types() -> None:
     assert not rule.appeared(20.0, is_free=False), "the prompt holds text"
     rule.reached()
     assert rule.for_question(20.01, is_answer=True) is Goes.QUESTION
-
-
-def test_a_letter_that_is_held_down_past_the_last_question_is_no_text() -> None:
-    rule = FocusRule()
-    assert rule.appeared(10.0, is_free=True) and rule.for_question(10.5, is_answer=True) is Goes.QUESTION
-    rule.answered(10.5, more_follow=False)
-    for at in (10.53, 10.56, 10.62):
-        assert rule.for_prompt(at, would_answer=True, repeats=True) is Goes.NOWHERE
-    assert rule.for_prompt(10.8, would_answer=True, repeats=True) is Goes.PROMPT, "released, and pressed again"
-    assert rule.for_prompt(10.62, would_answer=True) is Goes.PROMPT, "another letter"

@@ -80,7 +80,7 @@ async def test_a_change_and_a_command_are_shown_before_they_happen(
         assert "hello" in (folder / "login.py").read_text()
         await pilot.press("y")
         seen = await asked(app, pilot, "rm login.py")
-        assert "Warning: deletes files." in seen and "y  Allow once (press y)" in seen and "❯ n  Deny" in seen
+        assert "Warning: deletes files." in seen and "y  Allow once (y, then Enter)" in seen and "❯ n  Deny" in seen
         assert "this session" not in seen
         await pilot.press("up", "enter")
         await until(pilot, lambda: "Deny, because…" in screen_text(app)), "Enter reaches no choice that allows it"
