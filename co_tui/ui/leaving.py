@@ -8,12 +8,14 @@ from textual.app import App
 
 from co_tui.store.store_errors import UNSAVED
 from co_tui.ui.chat.chat_screen import ChatScreen
+from co_tui.ui.dialogs.safe_screen import SafeScreen
 
 if TYPE_CHECKING:
     from co_tui.ui.control.controller import SessionController
 
 QUIT_AGAIN_S: Final = 3.0
 """A second Ctrl+C within this time quits."""
+UNSAVED_TEXT: Final = "The text in this dialog is not saved."
 STOP: Final = "s"
 
 
@@ -35,12 +37,12 @@ class Leaving:
         self._asked_at = float("-inf")
 
     async def quit(self) -> None:
-        """Stop a running turn, keep what it produced, and exit. Warns first if that would lose messages, and asks if
-        background commands or delegations run."""
+        """Stop a running turn, keep what it produced, and exit. Warns first if that would lose messages or a text that
+        is written in a dialog, and asks if background commands or delegations run."""
         asked_before = time.monotonic() - self._warned_of_loss_at < QUIT_AGAIN_S
-        if self._controller.has_unsaved and not asked_before:
+        if (lost := self._what_is_lost) and not asked_before:
             self._warned_of_loss_at = time.monotonic()
-            self._app.notify(f"{UNSAVED} Quitting again loses them.", severity="error", timeout=QUIT_AGAIN_S)
+            self._app.notify(lost, severity="error", timeout=QUIT_AGAIN_S)
             return
         if not self._asks_about_work and (running := self._controller.work.summary()):
             self._ask_about(running)
@@ -73,6 +75,14 @@ class Leaving:
             self._app.exit(message="\n".join(lines) or None, return_code=1 if failed else code)
 
     @property
+    def _what_is_lost(self) -> str:
+        """What quitting now would lose, in a sentence; empty for nothing."""
+        if self._controller.has_unsaved:
+            return f"{UNSAVED} Quitting again loses them."
+        has_text = any(isinstance(each, SafeScreen) and each.has_unsaved_text for each in self._app.screen_stack)
+        return f"{UNSAVED_TEXT} Quitting again loses it." if has_text else ""
+
+    @property
     def kept_sentence(self) -> str:
         """Says whether the conversation is kept."""
         if self._controller.launch.private:
@@ -80,15 +90,17 @@ class Leaving:
         return UNSAVED if self._controller.has_unsaved else "Everything is saved."
 
     async def copy_or_leave(self) -> None:
-        """Copy the selection; else clear the draft; else stop the turn; else withdraw what waits for a session; else
-        leave, when pressed twice."""
+        """Copy the selection, on the screen or in the focused field; else clear the draft; else stop the turn; else
+        withdraw what waits for a session; else leave, when pressed twice."""
         now = time.monotonic()
         asked_before = now - self._asked_at < QUIT_AGAIN_S
         self._asked_at = float("-inf")
-        if selected := self._app.screen.get_selected_text() or self._chat.prompt.selected_text:
+        focused = self._chat.prompt if self._app.screen is self._chat else self._app.screen.focused
+        if selected := self._app.screen.get_selected_text() or getattr(focused, "selected_text", ""):
             from co_tui.ui.terminal.clipboard import copy
 
-            copy(self._app, selected, "selection")
+            if not getattr(focused, "password", False):
+                copy(self._app, selected, "selection")
         elif self._app.screen is self._chat and self._chat.prompt.text:
             self._chat.prompt.clear_draft()
             keys = "Ctrl+Z" if self._chat.prompt.up_opens_queue else "↑ or Ctrl+Z"
@@ -97,7 +109,7 @@ class Leaving:
             self._controller.interrupt()
         elif self._controller.sender.withdraw_latest():
             pass
-        elif asked_before or self._controller.has_unsaved:  # `quit` warns about that itself
+        elif asked_before or self._what_is_lost:  # `quit` warns about that itself
             await self.quit()
         else:
             self._asked_at = now

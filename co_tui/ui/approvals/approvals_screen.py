@@ -184,6 +184,10 @@ class AddRuleScreen(Dialog[str]):
     def on_mount(self) -> None:
         self.query_one(Field).focus()
 
+    @property
+    def has_unsaved_text(self) -> bool:
+        return bool(self.query_one(Field).value)
+
     @on(Input.Submitted)
     def _written(self, event: Input.Submitted) -> None:
         try:

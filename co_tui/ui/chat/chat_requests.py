@@ -1,6 +1,5 @@
 """Messages of the chat's widgets, passed on to the app or another widget."""
 
-import time
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -49,7 +48,7 @@ MAX_EDITED_CHARS = 200_000
 """Longest text to edit in a `TextArea`: it lays out all of its lines, so more takes seconds to open."""
 
 
-ESC_TWICE_S: Final = 0.8
+ESC_TWICE_S: Final = 0.4
 """The longest time between two Esc that belong together."""
 
 
@@ -60,9 +59,9 @@ class EscTwice:
         self._at = float("-inf")
         self._is_first = False
 
-    def pressed(self, *, for_nothing_else: bool = False) -> bool:
-        """Esc was pressed now; whether this is the second one."""
-        before, self._at = self._at, time.monotonic()
+    def pressed(self, at: float, *, for_nothing_else: bool = False) -> bool:
+        """Esc was pressed at this time of the monotonic clock; whether this is the second one."""
+        before, self._at = self._at, at
         follows = self._at - before < ESC_TWICE_S
         is_second = for_nothing_else and follows and self._is_first
         self._is_first = for_nothing_else and not follows
@@ -106,6 +105,11 @@ class ChatRequests(SafeScreen, Screen[None]):
         from co_tui.ui.chat.message_actions import MessageActions
 
         return MessageActions(self, self._host)
+
+    @property
+    def is_settled(self) -> bool:
+        """Keys never wait here: the prompt handles them in order, and a turn's events are no reason to hold them."""
+        return True
 
     # What Esc does
 

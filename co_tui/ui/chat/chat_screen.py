@@ -1,5 +1,6 @@
 """The main screen: the conversation, its gauge and timeline, and the prompt."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -89,6 +90,8 @@ class ChatScreen(ChatRequests):
         self._can_withdraw = False
         """Whether a prompt waits for a session."""
         self._esc = EscTwice()
+        self._key_at = 0.0
+        """When the last key was pressed, which may be long before it is handled."""
 
     def compose(self) -> ComposeResult:
         """Only what the first paint needs; `complete` mounts the rest into space reserved here."""
@@ -152,6 +155,7 @@ class ChatScreen(ChatRequests):
 
     def intercept(self, event: Key | Paste) -> bool:
         """Whether a key is done with. What cannot be seen takes none: no question, no draft."""
+        self._key_at = event.time
         if self.is_covered:
             return not (isinstance(event, Key) and event.key == self._quit_key)
         return self.questions.intercept(event)
@@ -381,11 +385,11 @@ class ChatScreen(ChatRequests):
 
     def action_rewind(self) -> None:
         """Esc twice, while nothing is written, asked or under way."""
-        if self._esc.pressed(for_nothing_else=True):
+        if self._esc.pressed(self._key_at, for_nothing_else=True):
             self._host.run_command("rewind", "")
 
     def action_stop(self) -> None:
-        self._esc.pressed()
+        self._esc.pressed(self._key_at)
         if self.is_compacting:
             self._host.controller.cancel_compaction()
         elif self.status.busy:
@@ -394,7 +398,7 @@ class ChatScreen(ChatRequests):
             self._host.controller.sender.withdraw_latest()
 
     async def action_back(self) -> None:
-        self._esc.pressed()
+        self._esc.pressed(self._key_at)
         if self._late is not None and self._late.completions.display:
             self.prompt.offer.dismiss()
             self._late.completions.show(self.prompt.offer)
@@ -410,7 +414,7 @@ class ChatScreen(ChatRequests):
             self.refresh_bindings()
 
     def on_screen_resume(self) -> None:
-        self._esc.pressed()  # it may have closed the screen before
+        self._esc.pressed(time.monotonic())  # it may have closed the screen before
         if self.is_mounted:
             self.questions.uncover()
 

@@ -95,7 +95,8 @@ async def offer_compaction(host: CommandHost) -> None:
 
 async def open_entry(host: CommandHost, event: Event) -> None:
     if isinstance(event.fact, CompactionComplete) and event.fact.success and host.state.transcript:
-        request = await host.ask(lambda: CompactionScreen(event, host.state))
+        state = host.session.state if host.session is not None else host.state  # it may have events not shown yet
+        request = await host.ask(lambda: CompactionScreen(event, state))
         if request is not None:
             await _carry_out(host, request, event)
     else:
@@ -114,7 +115,7 @@ async def _carry_out(host: CommandHost, request: CompactionRequest, event: Event
 
 
 async def _edit_summary(host: CommandHost, session: "Session", event: Event) -> None:
-    """Going back without an edit leads back to the opened compaction."""
+    """Leads back to the opened compaction, with the edit or without."""
     assert isinstance(event.fact, CompactionComplete)
     summary = event.fact.summary
     text = await host.ask(lambda: EditScreen("Summary, as the model sees it", summary, needs_text=True))
@@ -125,3 +126,4 @@ async def _edit_summary(host: CommandHost, session: "Session", event: Event) -> 
         await session.edits.edit_summary(event.seq or 0, text)
     except NothingToUndo as nothing:
         raise CommandFailed(str(nothing)) from None
+    await open_entry(host, session.state.compactions[-1])

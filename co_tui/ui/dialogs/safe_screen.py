@@ -12,11 +12,14 @@ from co_tui.ui.textual_internals import ScreenInternals
 
 
 class SafeScreen(ScreenInternals):
-    """Closes only itself, ignores clicks on widgets being removed, and tolerates late messages.
+    """Handles one key after the other, closes only itself, ignores clicks on widgets being removed, and tolerates late
+    messages.
 
-    Textual would close whatever screen is on top, or fail if none is left.
+    Textual lets a key with priority overtake the letters typed before it, closes whatever screen is on top, or fails
+    if none is left.
     """
 
+    _messages_under_way = 0
     _closes_later = False
     _result: Any = None
 
@@ -40,11 +43,26 @@ class SafeScreen(ScreenInternals):
     @contextmanager
     def guarding(self) -> Iterator[None]:
         """Messages still on their way to a closed screen may miss widgets that are gone."""
+        self._messages_under_way += 1
         try:
             yield
         except NoMatches:
             if self in self.app.screen_stack:
                 raise
+        finally:
+            self._messages_under_way -= 1
+
+    @property
+    def has_unsaved_text(self) -> bool:
+        """Whether closing it now would lose something that the user wrote."""
+        return False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that earlier keys asked for is done, so that the next one finds its field and list as they are
+        then: no message waits in a widget's queue, on its way through the widgets around it, or in the app."""
+        nodes = (self.app, *self.walk_children(with_self=True))
+        return not self._messages_under_way and not any(node.message_queue_size for node in nodes)
 
     def intercept(self, event: events.Key | events.Paste) -> bool:
         """Whether a key is done with, before any binding and widget gets it."""

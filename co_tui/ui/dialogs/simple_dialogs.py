@@ -55,6 +55,10 @@ class AskScreen(Dialog[str]):
             yield Field(one_line(self._present, len(self._present)))
             yield KeyHints(("enter", self._enters), ("esc", "back"))
 
+    @property
+    def has_unsaved_text(self) -> bool:
+        return self.query_one(Field).value != one_line(self._present, len(self._present))
+
     @on(Input.Submitted)
     def _given(self, event: Input.Submitted) -> None:
         self.answer(event.value)
@@ -90,8 +94,12 @@ class EditScreen(Dialog[str | None]):
         else:
             self.answer(text)
 
+    @property
+    def has_unsaved_text(self) -> bool:
+        return self.query_one(TextArea).text != self._text
+
     def action_close(self) -> None:
-        if self.query_one(TextArea).text == self._text:
+        if not self.has_unsaved_text:
             self.withdraw()
         else:
             self.app.push_screen(ConfirmScreen(f"Discard {self._discards or 'the changes'}?"), self._asked)

@@ -1,4 +1,5 @@
-"""Holds keys, pastes and clicks until the screen or field they are meant for is ready."""
+"""Holds keys, pastes and clicks until the screen or field they are meant for is ready, and has done what keys before
+them asked for."""
 
 import asyncio
 import time
@@ -10,16 +11,20 @@ from textual import events
 from textual.app import App
 
 from co_tui.ui.background import run_in_background
+from co_tui.ui.dialogs.safe_screen import SafeScreen
 
 CHECK_S: Final = 0.002
 EXPECTED_S: Final = 0.6
 """How long an expected screen is waited for: the command may have shown a message instead."""
 MAX_CHECKS: Final = 5000
 """Limits the wait for a screen, on a slow machine."""
+SETTLING_CHECKS: Final = 500
+"""The same for what earlier keys asked for: work that takes longer must not make a dialog deaf."""
 
 
 class KeysOnHold:
-    """Holds events while a screen is being created, then delivers them in order."""
+    """Holds events while a screen is being created or still handles a key, then delivers them one by one: no key
+    overtakes another, whatever a binding's priority is."""
 
     def __init__(self, app: App[Any], deliver: Callable[[events.Event], Awaitable[None]]) -> None:
         self._app, self._deliver = app, deliver
@@ -34,7 +39,7 @@ class KeysOnHold:
 
     def hold(self, event: events.Event) -> bool:
         """Whether the event is held; else the caller handles it as usual."""
-        if not self._held and not self._is_releasing and self._may_pass():
+        if not self._held and not self._is_releasing and self._may_pass() and self._is_settled():
             return False
         self._held.append(event)
         if not self._is_releasing:
@@ -52,14 +57,18 @@ class KeysOnHold:
             self._is_releasing = False
 
     async def _wait_until_passable(self) -> None:
-        for _ in range(MAX_CHECKS):
-            if self._may_pass():
+        for check in range(MAX_CHECKS):
+            if self._may_pass() and (check >= SETTLING_CHECKS or self._is_settled()):
                 return
             await asyncio.sleep(CHECK_S)
 
     def _may_pass(self) -> bool:
         is_screen_whole = not self._app.screen_stack or self._app.screen.is_mounted
         return is_screen_whole and not self._is_something_expected()
+
+    def _is_settled(self) -> bool:
+        screen = self._app.screen if self._app.screen_stack else None
+        return not isinstance(screen, SafeScreen) or screen.is_settled
 
     def _is_something_expected(self) -> bool:
         if self._is_expected_there is None:

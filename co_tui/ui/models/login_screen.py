@@ -117,6 +117,10 @@ class KeyScreen(Dialog[str]):
             yield Static("", id="outcome", markup=False)
             yield KeyHints(("enter", "check and save"), ("esc", "back"))
 
+    @property
+    def has_unsaved_text(self) -> bool:
+        return bool(self.query_one(KeyField).value)
+
     @on(Input.Submitted)
     def _given(self, event: Input.Submitted) -> None:
         event.stop()

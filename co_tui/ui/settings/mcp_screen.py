@@ -141,6 +141,10 @@ class AddServerScreen(ScrollingDialog[str]):
     def on_mount(self) -> None:
         self.query_one(Field).focus()
 
+    @property
+    def has_unsaved_text(self) -> bool:
+        return bool(self._server or self.query_one(Field).value)
+
     @on(Input.Submitted)
     def _written(self, event: Input.Submitted) -> None:
         written = event.value.strip()

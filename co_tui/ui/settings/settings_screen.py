@@ -122,6 +122,11 @@ class SettingsScreen(SafeScreen, Screen[None]):
         possible = {"to_groups": wide and not in_groups, "to_values": wide and in_groups, "other_group": narrow}
         return possible.get(action, action != "reset" or not in_groups)
 
+    @property
+    def has_unsaved_text(self) -> bool:
+        row = self._highlighted()
+        return self.has_class("-writing") and row is not None and self.text.value.strip() != _written(row)
+
     # Showing
 
     def _load(self) -> None:
@@ -224,14 +229,17 @@ class SettingsScreen(SafeScreen, Screen[None]):
         if row is None:
             return
         if row.name in IN_THE_FILE:
-            how = f" {IN_THE_FILE[row.name]}" if IN_THE_FILE[row.name] else ""
-            self._say(f"{row.label} are edited in {self._editor.file}: Ctrl+G opens it.{how}")
+            self._say_where_edited(row)
         elif row.is_switch:
             await self._change(row.name, "off" if row.value == "on" else "on")
         elif row.choices:
             self._choose(row)
         else:
             self._write(row)
+
+    def _say_where_edited(self, row: SettingRow) -> None:
+        how = f" {IN_THE_FILE[row.name]}" if IN_THE_FILE[row.name] else ""
+        self._say(f"{row.label} are edited in {self._editor.file}: Ctrl+G opens it.{how}")
 
     def _begin_edit(self, row: SettingRow) -> None:
         self._leave_edit()
@@ -289,7 +297,10 @@ class SettingsScreen(SafeScreen, Screen[None]):
         self._say(sentence)
 
     async def action_reset(self) -> None:
-        if (row := self._highlighted()) is not None:
+        """Restore the default; not of a table, which may hold years of rules."""
+        if (row := self._highlighted()) is not None and row.name in IN_THE_FILE:
+            self._say_where_edited(row)
+        elif row is not None:
             await self._show_outcome(self._editor.reset(row.name))
 
     async def action_edit_file(self) -> None:

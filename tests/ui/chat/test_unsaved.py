@@ -49,6 +49,7 @@ class Quitting:
         self.done: list[str] = []
         self.launch = self.work = self.screen = self.prompt = self.sender = self
         self.text = self.selected_text = ""
+        self.screen_stack: list[object] = []
 
     def summary(self) -> str:
         return ""

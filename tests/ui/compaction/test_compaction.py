@@ -216,7 +216,8 @@ async def test_undo_edit_and_pin_from_the_opened_entry_and_deletion_leaves_no_ch
         await until(pilot, lambda: "Discard the changes?" in screen_text(app))
         await pilot.press("escape", "ctrl+s")
         await until(pilot, lambda: "My own words" in str([entry.message for entry in app.controller.state.history]))
-        await opened_entry(app, pilot)
+        await until(pilot, lambda: isinstance(app.screen, CompactionScreen)), "one dialog is closed, not two"
+        await until(pilot, lambda: "My own words about Paris." in screen_text(app))
         seen = screen_text(app)
         assert "no longer in context" not in seen and "What the model gets" in seen and "u Undo  e Edit" in seen
         await pilot.press("e")
