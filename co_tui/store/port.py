@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
     from co_tui.events import Event, Fact, SessionFork, UsageInfo
     from co_tui.store.search.message_search import FoundCount, NextPage, SearchPage
+    from co_tui.store.store_errors import SessionBusy
     from co_tui.store.stored_values import (
         Deletion,
         FoundMessages,
@@ -330,6 +331,10 @@ class Store(Closable, Protocol):
         release it and was not heard of for a while; without it that raises `SessionAbandoned`. Another user's session
         raises `SessionOfAnother`.
         """
+        ...
+
+    def open_elsewhere(self, session_id: str) -> "SessionBusy | None":
+        """What claiming it would raise, as far as this machine knows: no server is asked, and nothing is waited for."""
         ...
 
     def delete(self, session_id: str, deletion: "Deletion | None" = None) -> None:

@@ -105,7 +105,7 @@ class CoTui(CommandMenus, App[None]):
         self.failures: list[str] = []
         """Background failures so far, as sentences."""
         self._leaving = Leaving(self, self.chat, lambda: self.controller)
-        self._on_hold = KeysOnHold(self, self._dispatch_input)
+        self._on_hold = KeysOnHold(self, self._dispatch_input, self._is_settled)
 
     # Starting
 
@@ -135,6 +135,10 @@ class CoTui(CommandMenus, App[None]):
             self._leaving.stay()
         if isinstance(event, events.Paste) or event.is_printable or event.key == "enter":
             self.last_typed_at = time.monotonic()
+
+    def _is_settled(self) -> bool:
+        screen = self.screen if self.screen_stack else None
+        return not isinstance(screen, SafeScreen) or screen.is_settled
 
     async def _dispatch_input(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:

@@ -471,7 +471,10 @@ def test_a_session_is_claimed_once_at_a_time(store: Store) -> None:
     with pytest.raises(SessionBusy, match=r"Session s is (already )?open"):
         store.claim("s")
     store.claim("another").release()
+    busy = store.open_elsewhere("s")
+    assert busy is not None and "Session s is" in str(busy) and store.open_elsewhere("another") is None
     first.release()
+    assert store.open_elsewhere("s") is None
     first.release()
     with store.claim("s"), pytest.raises(SessionBusy):
         store.claim("s")

@@ -1,21 +1,13 @@
 """Keys that are read at once act in the order they were typed: a dialog answers a burst as it answers slow typing."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 from textual import events
-from textual.pilot import Pilot
-from textual.screen import Screen
-from textual.widgets import Input, OptionList, TextArea
+from textual.widgets import TextArea
 
-from co_tui.store.notes.memory_text import MemoryEntry
 from co_tui.ui.app import CoTui
-from co_tui.ui.dialogs.choose_message import ChooseMessageScreen, Row
 from co_tui.ui.dialogs.simple_dialogs import EditScreen
-from co_tui.ui.memory.memory_screen import MemoryScreen
 from tests.support.provider import Provider
 from tests.support.screen import launch_for, running, until
 

@@ -55,9 +55,12 @@ class InMemoryStore:
     def claim(self, session_id: str, *, take_over: bool = False) -> "InMemoryLock":
         with self._lock:
             if session_id in self._claimed:
-                raise SessionBusy(f"Session {session_id} is already open. Close it there first.")
+                raise _busy(session_id)
             self._claimed.add(session_id)
         return InMemoryLock(self._claimed, session_id)
+
+    def open_elsewhere(self, session_id: str) -> SessionBusy | None:
+        return _busy(session_id) if session_id in self._claimed else None
 
     def delete(self, session_id: str, deletion: "Deletion | None" = None) -> None:
         self.writing().delete(session_id, deletion).result()
@@ -123,3 +126,6 @@ class InMemoryPromptDrafts:
 
     def forget(self, key: str) -> None:
         self._texts.pop(key, None)
+
+def _busy(session_id: str) -> SessionBusy:
+    return SessionBusy(f"Session {session_id} is already open. Close it there first.")

@@ -55,11 +55,7 @@ class SessionLockFile:
         is_synced = owner == SYNC and self._owner != SYNC
         is_brief = is_probed or not _may_be_alive(owner)
         if time.monotonic() - since > (PROBE_RETRY_S if is_brief else SYNC_RETRY_S if is_synced else 0.0):
-            raise SessionBusy(
-                f"Session {self._path.stem} is open in another co-tui (process {owner or 'unknown'}). "
-                "Close it there, or start a new session.",
-                owner,
-            )
+            raise _busy(self._path, owner)
         time.sleep(0.001)
 
     def _write_owner(self, handle: IO[str]) -> None:
@@ -90,6 +86,24 @@ class SessionLockFile:
 def _created(path: str, flags: int) -> int:
     """Open a file or create it, in one step: its last owner may remove it at any moment."""
     return os.open(path, flags | os.O_CREAT, OWNER_ONLY_FILE)
+
+
+def held_elsewhere(folder: Path, session_id: str) -> SessionBusy | None:
+    """What taking the lock of a session would raise now; waits for no process."""
+    path = folder / f"{session_id}.lock"
+    if not _is_held(path):
+        return None
+    with contextlib.suppress(OSError):
+        return _busy(path, path.read_text(encoding="utf-8").strip())
+    return _busy(path, "")
+
+
+def _busy(path: Path, owner: str) -> SessionBusy:
+    return SessionBusy(
+        f"Session {path.stem} is open in another co-tui (process {owner or 'unknown'}). "
+        "Close it there, or start a new session.",
+        owner,
+    )
 
 
 def claimed_sessions(folder: Path) -> frozenset[str]:

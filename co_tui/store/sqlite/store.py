@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 from co_tui.paths import Paths
 from co_tui.store.prompt_drafts import PromptDraftFiles
 from co_tui.store.sqlite.schema import bytes_to_rewrite
-from co_tui.store.store_errors import SessionOfAnother
+from co_tui.store.store_errors import SessionBusy, SessionOfAnother
 from co_tui.store.sync.sync import NO_SYNC, Sync, SyncLease
 
 if TYPE_CHECKING:
@@ -87,6 +87,13 @@ class SqliteStore:
         except BaseException:
             lock.release()
             raise
+
+    def open_elsewhere(self, session_id: str) -> SessionBusy | None:
+        from co_tui.store.sqlite.lock import held_elsewhere
+
+        with self.reading() as reading:
+            owner = reading.owner(session_id)
+        return SessionOfAnother.of(session_id, owner) if owner else held_elsewhere(self._locks, session_id)
 
     def lock(self, session_id: str, *, for_sync: bool = False) -> "SessionLockFile":
         """The right to write a session among the processes of this machine. Raises `SessionBusy`.

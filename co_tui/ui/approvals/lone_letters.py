@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from textual.app import App
 from textual.events import Key, Paste
 
+from co_tui.ui.keys.keys_on_hold import is_typed
 from co_tui.ui.textual_internals import focused_here_or_elsewhere
 
 if TYPE_CHECKING:
@@ -66,8 +67,3 @@ class LoneLetters:
     def _press(self, box: "ChoiceBox", held: Sequence[Key]) -> None:
         for each in held:
             box.press(each.key)
-
-
-def is_typed(event: Key | Paste) -> bool:
-    """Whether it is text."""
-    return isinstance(event, Paste) or event.is_printable

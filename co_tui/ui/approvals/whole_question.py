@@ -14,10 +14,11 @@ from textual.widgets import Static
 
 from co_tui.events.file_diff import with_marks
 from co_tui.ui.approvals.choices import ChoiceBox
-from co_tui.ui.approvals.lone_letters import LoneLetters, is_typed
+from co_tui.ui.approvals.lone_letters import LoneLetters
 from co_tui.ui.approvals.question_bar import Question
 from co_tui.ui.approvals.question_text import diff_contents, markdown_rows
 from co_tui.ui.dialogs.scrolling_dialog import SCROLL_HINT, ScrollingDialog
+from co_tui.ui.keys.keys_on_hold import is_typed
 from co_tui.ui.textual_internals import bindings_of
 from co_tui.ui.themes.themes import Palette, palette_of
 from co_tui.ui.widgets.key_hints import KeyHints

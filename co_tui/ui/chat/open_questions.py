@@ -2,18 +2,20 @@
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from textual.events import Key, Paste
 from textual.screen import Screen
 from textual.widgets import TextArea
 
-from co_tui.ui.approvals.lone_letters import LoneLetters, is_typed
 from co_tui.ui.chat.focus_rule import FocusRule, Goes
+from co_tui.ui.keys.keys_on_hold import is_typed
 from co_tui.ui.prompt.prompt_area import Prompt
 from co_tui.ui.textual_internals import bindings_of, focused_here_or_elsewhere, forward_event
 
 if TYPE_CHECKING:
+    from co_tui.ui.approvals.lone_letters import LoneLetters
     from co_tui.ui.approvals.question_bar import QuestionPanel
 
 NOT_TYPED: Final = frozenset({"tab", "shift+tab", "escape", *(f"f{n}" for n in range(1, 25))})
@@ -26,7 +28,6 @@ class Questions:
     def __init__(self, screen: Screen[Any], prompt: Prompt, is_seen: Callable[[], bool]) -> None:
         self._screen, self._prompt, self._is_seen = screen, prompt, is_seen
         self._rule = FocusRule()
-        self._letters = LoneLetters(screen.app, self.type_text)
         self._panels: list[QuestionPanel] = []
         """From top to bottom."""
         self._answers = frozenset[str]()
@@ -35,6 +36,12 @@ class Questions:
         """Whether the first question came while something covered the chat, and was not seen yet."""
         self._arrives = False
         """Whether a question is about to be seen."""
+
+    @cached_property
+    def _letters(self) -> "LoneLetters":
+        from co_tui.ui.approvals.lone_letters import LoneLetters  # not needed for the first paint
+
+        return LoneLetters(self._screen.app, self.type_text)
 
     def show(self, panel: "QuestionPanel") -> None:
         self._panels.append(panel)

@@ -122,6 +122,8 @@ class SessionController:
         self._report_shown()
         if trouble:
             self.chat.feed.note(trouble, "error")
+        if under_own_policy and not self.backend.ready:
+            self._opening.look_ahead()
 
     def _report_shown(self) -> None:
         """Report the shown session to the page of a served app; a terminal has no use for it."""

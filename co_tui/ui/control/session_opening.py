@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from co_tui.events import Event
 from co_tui.session.state.session_state import SessionState
 from co_tui.store.store_errors import SessionBusy, SessionOfAnother, StoreError
-from co_tui.ui.background import in_own_thread, run_in_background
+from co_tui.ui.background import in_own_thread, run_in_background, start_awaited
 from co_tui.ui.chat.chat_screen import ChatScreen
 from co_tui.ui.control.backend import Backend
-from co_tui.ui.control.resume_questions import FolderChoice, ResumeQuestions, ShownSession
+from co_tui.ui.control.resume_questions import ElsewhereAnswer, FolderChoice, ResumeQuestions, ShownSession
 from co_tui.ui.control.stored_transcript import OlderMessages
 
 if TYPE_CHECKING:
@@ -41,6 +41,14 @@ class SwitchedSession(ShownSession, Protocol):
     async def switch_session(self, session_id: str) -> None: ...
 
 
+class _OpenElsewhere(NamedTuple):
+    """A session that was known to be open elsewhere before it could be opened here, and the user's answer to come."""
+
+    session_id: str
+    busy: SessionBusy
+    answer: "asyncio.Task[ElsewhereAnswer]"
+
+
 class OpenedSession(NamedTuple):
     """A session that is open for writing, and its events from there on."""
 
@@ -62,6 +70,7 @@ class SessionOpening:
         self._chat, self._backend, self._questions, self._shown = chat, backend, questions, shown
         self._folder_choice = folder_choice
         self._under_way = 0
+        self._known_elsewhere: _OpenElsewhere | None = None
         self._read_only_id = ""
         """The session that another process writes and that is read-only here."""
         self._came_from: str | None = None
@@ -81,10 +90,24 @@ class SessionOpening:
     def begin(self, came_from: str | None) -> None:
         """Another session is shown now. `came_from` is the one to return to if it cannot be opened."""
         self._came_from, self._read_only_id = came_from, ""
+        self._known_elsewhere = None
+
+    def look_ahead(self) -> None:
+        """Ask about the shown session at once if it is known to be open elsewhere: the engine loads for seconds, in
+        which a user begins to type."""
+        session_id = self._shown.session_id
+        try:
+            busy = self._backend.launch.store.open_elsewhere(session_id) if session_id else None
+        except StoreError:
+            return  # said when it is opened
+        if busy is not None:
+            answer = start_awaited(self._questions.elsewhere(busy))
+            self._known_elsewhere = _OpenElsewhere(session_id, busy, answer)
 
     def settle_folder(self) -> None:
-        """Ask about the shown session's folder while the engine still loads."""
-        self._folder_choice.settle()
+        """Ask about the shown session's folder while the engine still loads; one question at a time."""
+        if self._known_elsewhere is None:
+            self._folder_choice.settle()
 
     def __enter__(self) -> None:
         """Until it is left, prompts and commands wait."""
@@ -95,6 +118,12 @@ class SessionOpening:
 
     async def open(self, session_id: str, model: str) -> OpenedSession | None:
         """Resume a session, or start one if the id is empty. None if that failed, or if the user left it."""
+        known, self._known_elsewhere = self._known_elsewhere, None
+        if known is not None and known.session_id == session_id:
+            answer = await known.answer
+            if answer == "fork":
+                await self._folder_choice.settle()
+            return await self._open_elsewhere(session_id, model, known.busy, answer)
         if session_id:
             await self._folder_choice.settle()
         return await self._opened(session_id, model) if self._shown.session_id == session_id else None
@@ -110,7 +139,7 @@ class SessionOpening:
             else:
                 session = await self._backend.start(listener)
         except SessionBusy as busy:
-            return await self._open_elsewhere(session_id, model, busy)
+            return await self._open_elsewhere(session_id, model, busy, await self._questions.elsewhere(busy))
         except ModelUnusable as unusable:
             return await self._open_with_another_model(session_id, model, str(unusable))
         except StoreError as error:
@@ -124,10 +153,11 @@ class SessionOpening:
             return None
         return OpenedSession(session, listener)
 
-    async def _open_elsewhere(self, session_id: str, model: str, busy: SessionBusy) -> OpenedSession | None:
+    async def _open_elsewhere(
+        self, session_id: str, model: str, busy: SessionBusy, answer: ElsewhereAnswer
+    ) -> OpenedSession | None:
         """A session has one writer: read it, continue in a copy, or take it from a machine that did not close it."""
         shown = self._shown
-        answer = await self._questions.elsewhere(busy)
         if not shown.is_shown(session_id):
             return None
         if answer == "take over":

@@ -11,7 +11,6 @@ from textual import events
 from textual.app import App
 
 from co_tui.ui.background import run_in_background
-from co_tui.ui.dialogs.safe_screen import SafeScreen
 
 CHECK_S: Final = 0.002
 EXPECTED_S: Final = 0.6
@@ -22,12 +21,20 @@ SETTLING_CHECKS: Final = 500
 """The same for what earlier keys asked for: work that takes longer must not make a dialog deaf."""
 
 
+def is_typed(event: events.Key | events.Paste) -> bool:
+    """Whether it is text."""
+    return isinstance(event, events.Paste) or event.is_printable
+
+
 class KeysOnHold:
     """Holds events while a screen is being created or still handles a key, then delivers them one by one: no key
     overtakes another, whatever a binding's priority is."""
 
-    def __init__(self, app: App[Any], deliver: Callable[[events.Event], Awaitable[None]]) -> None:
-        self._app, self._deliver = app, deliver
+    def __init__(
+        self, app: App[Any], deliver: Callable[[events.Event], Awaitable[None]], is_settled: Callable[[], bool]
+    ) -> None:
+        """`is_settled` says whether the screen has done what the keys before asked for."""
+        self._app, self._deliver, self._is_settled = app, deliver, is_settled
         self._held: deque[events.Event] = deque()
         self._is_expected_there: Callable[[], bool] | None = None
         self._expected_until = 0.0
@@ -65,10 +72,6 @@ class KeysOnHold:
     def _may_pass(self) -> bool:
         is_screen_whole = not self._app.screen_stack or self._app.screen.is_mounted
         return is_screen_whole and not self._is_something_expected()
-
-    def _is_settled(self) -> bool:
-        screen = self._app.screen if self._app.screen_stack else None
-        return not isinstance(screen, SafeScreen) or screen.is_settled
 
     def _is_something_expected(self) -> bool:
         if self._is_expected_there is None:

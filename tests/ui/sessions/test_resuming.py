@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 from rich.text import Text
+from textual import events
 from textual.pilot import Pilot
 
 from co_tui.events import CompactionComplete, Message, PolicyChange, SessionStart, UsageInfo
 from co_tui.ui.app import CoTui
+from co_tui.ui.approvals import lone_letters
+from co_tui.ui.approvals.question_bar import QuestionPanel
 from co_tui.ui.commands.host import READ_ALONG
 from co_tui.ui.gauge.gauge_reading import GaugeReading
 from co_tui.ui.gauge.gauge_widget import Gauge
@@ -31,6 +34,7 @@ from tests.support.screen import (
     until,
 )
 from tests.support.stores import listed, store_in, stored_events
+from tests.support.waiting import HANGING_S
 
 SCRIPTED = "openai-chat:scripted"
 
@@ -127,6 +131,34 @@ async def test_a_session_that_another_process_writes_is_read_or_copied(home: Pat
             await answer(app, pilot, "escape")
             await until(pilot, lambda: app.controller.session_id == copy and app.controller.idle)
             assert "shared (fork)" in screen_text(app), "back to where one was"
+
+
+async def test_that_a_session_is_open_elsewhere_is_known_before_the_engine_and_typing_answers_nothing(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = launch_for(home, provider, session_id="s-1")
+    say(home, "s-1", "shared", cwd=str(launch.cwd))
+    loads: list[CoTui] = []
+    load = CoTui.load_engine
+    monkeypatch.setattr(CoTui, "load_engine", lambda app: loads.append(app))
+    monkeypatch.setattr(lone_letters, "ALONE_S", HANGING_S)
+    other = store_in(home)
+    with other, other.claim("s-1"):
+        async with running(launch, ready=False) as (app, pilot):
+            await until(pilot, lambda: "only one can write to it" in question_shown(app))
+            app.chat.query_one(QuestionPanel).focus()
+            await until(pilot, lambda: isinstance(app.focused, QuestionPanel))
+            for character in "from":
+                app.post_message(events.Key(character, character))
+            await until(pilot, lambda: app.chat.prompt.text == "from")
+            assert question_shown(app)
+            await until(pilot, lambda: loads)
+            load(app)
+            await until(pilot, lambda: app.controller.backend.ready)
+            await pilot.press("tab", "f", "enter")
+            await until(pilot, lambda: app.controller.idle and app.controller.session_id != "s-1")
+            assert not question_shown(app) and app.chat.prompt.text == "from", "asked once"
+    assert [row.id for row in listed(home) if row.id != "s-1"] == [app.controller.session_id]
 
 
 async def looked_through_only(app: CoTui, pilot: Pilot[Any]) -> None:
