@@ -73,7 +73,12 @@ INTERNALS: Final = (
     Internal("textual.app:App", "_exit_renderables", "Text printed after the app; `exit` and `panic` end it at once."),
     Internal("textual.app:App", "_handle_exception", "Survive a failed worker.", "self error"),
     Internal("textual.app:App", "_fatal_error", "Textual prints all local variables, API keys included.", "self"),
-    Internal("textual.app:App", "_dispatch_action", "Survive a failed action.", "self namespace action_name params"),
+    Internal(
+        "textual.app:App",
+        "_dispatch_action",
+        "Survive a failed action; know of those under way.",
+        "self namespace action_name params",
+    ),
     Internal("textual.app:App", "_display", "Leave out frames of an old size.", "self screen renderable"),
     Internal("textual.app:App", "_check_bindings", "Run a key's binding before the next key.", "self key priority"),
     Internal("textual.app:App", "_refresh_truecolor_filter", "Set the theme without parsing CSS twice.", "self theme"),
@@ -244,13 +249,19 @@ class AppInternals(AnyApp):
     def _fatal_error(self) -> None:
         self.crash(self._exception)
 
+    actions_under_way = 0
+    """Actions that were begun and wait for something."""
+
     async def _dispatch_action(self, namespace: "DOMNode", action_name: str, params: Any) -> bool:
+        self.actions_under_way += 1
         try:
             return await super()._dispatch_action(namespace, action_name, params)
         except Exception as error:
             if not self.survives_action(error):
                 raise
             return True
+        finally:
+            self.actions_under_way -= 1
 
 
 def is_exiting(app: "AnyApp") -> bool:

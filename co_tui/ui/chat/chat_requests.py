@@ -106,11 +106,6 @@ class ChatRequests(SafeScreen, Screen[None]):
 
         return MessageActions(self, self._host)
 
-    @property
-    def is_settled(self) -> bool:
-        """Keys never wait here: the prompt handles them in order, and a turn's events are no reason to hold them."""
-        return True
-
     # What Esc does
 
     def on_screen_suspend(self) -> None:
