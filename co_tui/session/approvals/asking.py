@@ -39,6 +39,10 @@ class _Change(NamedTuple):
     what: str
     note: str = ""
 
+    @property
+    def shown(self) -> str:
+        return self.note or self.what
+
 
 class Batch(NamedTuple):
     """Which question of a reply it is, of how many, as far as is known, and the calls that may be allowed with it."""
@@ -145,7 +149,10 @@ class Approvals:
                 await self._recorder.record(asked)
             question = _question(asked, verdict, batch)
             question = question.but(
-                note=note, where=self._permissions.where(asked.tool, verdict), modes=self._permissions.modes
+                note=note,
+                where=self._permissions.where(asked.tool, verdict),
+                modes=self._permissions.modes,
+                rest=tuple([each.but(what=(await self._now(each)).shown) for each in batch.rest]),
             )
             answer = await self._questions.approve(question)
             now = await self._now(asked)
@@ -154,7 +161,7 @@ class Approvals:
             shown = now
         return _unanswered(KEEPS_CHANGING)
 
-    async def _now(self, asked: ApprovalRequested) -> "_Change":
+    async def _now(self, asked: ApprovalRequested | BatchedCall) -> "_Change":
         if asked.tool not in CHANGING_TOOLS:
             return _Change(asked.what)
         try:

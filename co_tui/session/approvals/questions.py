@@ -36,6 +36,8 @@ class BatchedCall(Record):
     call_id: str
     tool: str
     arguments: Json
+    what: str = ""
+    """The change that it would make now, as a diff or in a sentence; empty for other calls."""
 
 
 class ApprovalQuestion(Record):

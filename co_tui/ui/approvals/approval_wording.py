@@ -147,18 +147,23 @@ def _choices(question: ApprovalQuestion) -> Choices:
 
 
 def rest_panel(question: ApprovalQuestion) -> Question:
-    """Lists the calls that are allowed together."""
+    """Lists the calls that are allowed together, with the diff of each change."""
     calls = [
         (question.tool, question.arguments, question.what if question.tool in COMMAND_TOOLS else ""),
         *((each.tool, each.arguments, "") for each in question.rest),
     ]
+    shown = [question.what if question.tool in CHANGING_TOOLS else "", *(each.what for each in question.rest)]
+    changes = [read_diff(each) if each else None for each in shown]
     others = question.of - question.number - len(question.rest)
     verb = "is" if others == 1 else "are"
     return Question(
         title=f"Allow these {len(calls)} calls?",
         text="\n".join(_listed(*call) for call in calls),
+        changes=tuple(filter(None, changes)),
         whole="\n\n".join(
-            f"{tool_label(tool)}\n{inert(_without_gaps(argument_lines(json.dumps(given))))}" for tool, given, _ in calls
+            inert(f"{tool_label(tool)}\n{_without_gaps(argument_lines(json.dumps(given)))}\n{what}".rstrip())
+            for (tool, given, _), what, change in zip(calls, shown, changes, strict=True)
+            if change is None
         ),
         choices=Choices((Choice(REST, "Allow all of them once"), Choice("n", "Back", same_row=True))),
         below=(f"{counted(others, 'more call')} {verb} asked about separately.",) if others else (),

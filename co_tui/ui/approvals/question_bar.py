@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from co_tui.events.file_diff import FileDiff
 from co_tui.ui.approvals.choices import Choice, ChoiceBox, Choices
-from co_tui.ui.approvals.question_text import beginning, fitted_title, markdown_rows
+from co_tui.ui.approvals.question_text import beginning, fitted_title, markdown_rows, with_changes
 from co_tui.ui.textual_internals import bindings_of
 from co_tui.ui.themes.themes import palette_of
 from co_tui.ui.widgets.field import Field
@@ -59,6 +59,8 @@ class Question(NamedTuple):
     """Whether all of it can be read on the full screen."""
     diff: FileDiff | None = None
     """The change of a file that it asks about."""
+    changes: tuple[FileDiff, ...] = ()
+    """The same of several calls; shown below the text."""
     is_command: bool = False
     is_markdown: bool = False
     waits: bool = False
@@ -147,7 +149,7 @@ class QuestionPanel(ChoiceBox):
             others = len(above) + len(below) + len(choices) + len(field)
             least = min(LEAST_ROWS, height - FIXED_ROWS - others)
             room = max(1, least, min(height // 2, height - FIXED_ROWS - chat_rows - others))
-            lines = self._drawn(width) if question.is_markdown else ()
+            lines = self._drawn(width) if question.is_markdown else with_changes(self._text, question.changes)
             shown = beginning(self._text, width, room, diff=question.diff, strong=question.is_command, lines=lines)
             if not question.opens or (shown.whole and not question.choices.is_cut(width, packed=packed)):
                 break

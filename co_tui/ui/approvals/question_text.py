@@ -37,6 +37,18 @@ def diff_contents(rows: Iterable[DiffRow], number_width: int) -> list[Content]:
     return [Content.assemble((line.left, "$muted"), line.body) for line in _diff_lines(rows, number_width)]
 
 
+def whole_diff(diff: FileDiff) -> list[Content]:
+    """Its file, and all lines that are known of it."""
+    more = [Content.styled(f"… {diff.left_out:,} more lines", "$muted")] if diff.left_out else []
+    return [Content.styled(diff.path, "bold"), *diff_contents(with_marks(diff.rows), diff.number_width), *more]
+
+
+def with_changes(text: str, changes: Sequence[FileDiff]) -> list[Content]:
+    """A text, and below it the diffs of several calls; empty without any."""
+    below = [line for diff in changes for line in (Content(""), *whole_diff(diff))]
+    return [*map(Content, text.split("\n")), *below] if below else []
+
+
 def _diff_lines(rows: Iterable[DiffRow], number_width: int) -> list[_Line]:
     return [_Line(_coloured(row), "" if row.sign == "file" else number_of(row, number_width)) for row in rows]
 

@@ -12,11 +12,10 @@ from textual.content import Content
 from textual.events import Key, Paste
 from textual.widgets import Static
 
-from co_tui.events.file_diff import with_marks
 from co_tui.ui.approvals.choices import ChoiceBox
 from co_tui.ui.approvals.lone_letters import LoneLetters
 from co_tui.ui.approvals.question_bar import Question
-from co_tui.ui.approvals.question_text import diff_contents, markdown_rows
+from co_tui.ui.approvals.question_text import markdown_rows, whole_diff, with_changes
 from co_tui.ui.dialogs.scrolling_dialog import SCROLL_HINT, ScrollingDialog
 from co_tui.ui.keys.keys_on_hold import is_typed
 from co_tui.ui.textual_internals import bindings_of
@@ -92,8 +91,9 @@ def _text(question: Question, width: int, palette: Palette) -> Content:
     parts = [Content.styled(f"Warning: {question.warning}.", "bold $error")] if question.warning else []
     parts += [Content.styled(question.note, "$warning")] if question.note else []
     if (diff := question.diff) is not None:
-        parts += [Content.styled(diff.path, "bold"), *diff_contents(with_marks(diff.rows), diff.number_width)]
-        parts += [Content.styled(f"… {diff.left_out:,} more lines", "$muted")] if diff.left_out else []
+        parts += whole_diff(diff)
+    elif question.changes:
+        parts += with_changes(question.text, question.changes)
     elif question.is_markdown:
         parts += markdown_rows(question.text, width, palette)
     else:

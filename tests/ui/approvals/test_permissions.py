@@ -25,9 +25,11 @@ from co_tui.ui.app import CoTui
 from co_tui.ui.approvals.approval_wording import approval_panel, rest_panel
 from co_tui.ui.approvals.modes import SandboxCheck
 from co_tui.ui.approvals.question_bar import QuestionPanel
-from co_tui.ui.approvals.whole_question import WholeQuestionScreen
+from co_tui.ui.approvals.question_text import with_changes
+from co_tui.ui.approvals.whole_question import WholeQuestionScreen, _text
 from co_tui.ui.chat.focus_rule import MOMENT_S
 from co_tui.ui.control.dialog_questions import DialogQuestions
+from co_tui.ui.themes.themes import DARK, palette_of
 from co_tui.ui.widgets.field import Field
 from tests.support.long_run import LONG_RUN, also_in_a_long_run, only_in_a_long_run
 from tests.support.provider import Provider, Reply
@@ -337,6 +339,26 @@ def test_a_list_of_calls_hides_nothing() -> None:
     for text in (panel.text, panel.whole):
         assert "sql: drop table users" in text and "a_long_name_of_a_module_8.py" in text
         assert "touch ok ⟨5,000 blanks⟩ ; make" in text
+
+
+def test_each_change_of_a_list_of_calls_is_shown_as_a_diff() -> None:
+    diffs = [f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-old {name}\n+new {name}" for name in ("a.py", "b.py")]
+    arguments = {"path": "a.py", "old_text": "old a.py", "new_text": "new a.py"}
+    first = ApprovalQuestion(tool="edit_file", arguments=arguments, what=diffs[0], of=3)
+    gone = "This change is no longer possible: old_text is not in the file."
+    panel = rest_panel(
+        first.but(
+            rest=(
+                BatchedCall(call_id="2", tool="edit_file", arguments=arguments | {"path": "b.py"}, what=diffs[1]),
+                BatchedCall(call_id="3", tool="edit_file", arguments=arguments | {"path": "c.py"}, what=gone),
+            )
+        )
+    )
+    for lines in (with_changes(panel.text, panel.changes), [_text(panel, 80, palette_of(DARK))]):
+        shown = "\n".join(line.plain for line in lines)
+        for name in ("a.py", "b.py"):
+            assert f"-old {name}" in shown and f"+new {name}" in shown
+    assert gone in panel.whole and "a.py" not in panel.whole.replace("new a.py", "").replace("old a.py", "")
 
 
 SEVERAL = ModelQuestion(question="Which ones?", options=("red", "green", "blue"), multiple=True)

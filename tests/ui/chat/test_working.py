@@ -256,6 +256,7 @@ async def test_each_call_of_a_batch_shows_its_state_and_the_rest_is_allowed_at_o
         for line in ("write  docs/a.md", "run  touch b.txt", "run  touch c.txt"):
             assert f"│ {line} " in seen
         assert "rm login.py" not in seen.partition("Allow these")[2]
+        assert "docs/a.md" in seen and "+a" in seen.partition("Allow these")[2], "the diff of each change"
         assert "1 more call is asked about separately." in seen
         await pilot.press("n")
         await asked(app, pilot, "2 of 5")
