@@ -139,9 +139,10 @@ class CoTui(CommandMenus, App[None]):
     def _is_settled(self) -> bool:
         """Whether the open dialog takes the next key. In the chat the prompt handles keys in order, and a turn's events
         are no reason to hold them."""
-        screen = self.screen if self.screen_stack else None
-        is_safe = isinstance(screen, SafeScreen) and screen is not self.chat
-        return not is_safe or (screen.is_settled and not self.actions_under_way)
+        screen = self.screen if self.screen_stack else self.chat
+        if screen is self.chat or not isinstance(screen, SafeScreen):
+            return True
+        return screen.is_settled and not self.actions_under_way
 
     async def _dispatch_input(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
