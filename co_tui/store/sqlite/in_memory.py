@@ -127,5 +127,6 @@ class InMemoryPromptDrafts:
     def forget(self, key: str) -> None:
         self._texts.pop(key, None)
 
+
 def _busy(session_id: str) -> SessionBusy:
     return SessionBusy(f"Session {session_id} is already open. Close it there first.")
