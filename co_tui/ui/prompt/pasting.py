@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -39,7 +39,8 @@ MAX_KEPT: Final = 10
 """Images kept, so that undo and earlier prompts can restore theirs."""
 MAX_DROPPED_CHARS: Final = 10_000
 _SUFFIXES: Final = (".png", ".jpg", ".jpeg", ".gif", ".webp")
-_IMAGE_MARKER: Final = late_pattern(r"\[image (\d+)\]")
+_IMAGE_MARKER: Final = late_pattern(r"\[image (\d{1,6})\]")
+ONE_GOES: Final = f"A prompt takes {MAX_KEPT} pasted images: {{gone}} goes and is not sent. @ attaches more, as files."
 
 READING = "Reading the clipboard"
 _MAYBE_DROPPED = ("/", "~", "'", '"', "file://")
@@ -153,7 +154,15 @@ class PastingArea(TextAreaInternals):
 
         if self._images is None:
             self._images = PastedImages()
-        self._insert_word(f"{self._images.add(data)} ")
+        marker, gone = self._images.add(data, self._known_texts)
+        self._insert_word(f"{marker} ")
+        if gone and gone in self.text:
+            self.notify(ONE_GOES.format(gone=gone), severity="warning", timeout=8, markup=False)
+
+    @property
+    def _known_texts(self) -> Sequence[str]:
+        """What may be sent from here: the text first, then all that it can be exchanged for."""
+        return (self.text,)
 
     def action_delete_left(self) -> None:
         """Delete a marker as a whole."""
@@ -181,24 +190,35 @@ class PastedImages:
         self._images: dict[str, bytes] = {}
         self._count = 0
 
-    def add(self, data: bytes) -> str:
-        """The marker of an image."""
-        self._count += 1
-        marker = f"[image {self._count}]"
+    def add(self, data: bytes, texts: Sequence[str] = ()) -> tuple[str, str]:
+        """The marker of an image, and that of the one dropped for it: the oldest, of those that the first of the texts
+        does not name if there are any. No text names an image with this marker already."""
+        known = (int(found[1]) for text in texts for found in _IMAGE_MARKER.finditer(text))
+        self._count = max(self._count, *known, 0) + 1
+        marker, gone = f"[image {self._count}]", ""
+        if len(self._images) == MAX_KEPT:
+            gone = next((each for each in self._images if each not in "".join(texts[:1])), next(iter(self._images)))
+            del self._images[gone]
         self._images[marker] = data
-        while len(self._images) > MAX_KEPT:
-            del self._images[next(iter(self._images))]
-        return marker
+        return marker, gone
 
     def in_text(self, text: str) -> tuple[NamedFile, ...]:
         """The images whose markers a text has, each once."""
-        found = dict.fromkeys(each[0] for each in _IMAGE_MARKER.finditer(text))
-        kept = [marker for marker in found if marker in self._images]
+        kept = [marker for marker in image_markers(text) if marker in self._images]
         return tuple(NamedFile(Path(), marker.strip("[]"), self._images[marker]) for marker in kept)
+
+    def missing_from(self, text: str) -> tuple[str, ...]:
+        """The markers of a text whose images are not here."""
+        return tuple(marker for marker in image_markers(text) if marker not in self._images)
 
     def marker_before(self, text: str) -> str | None:
         """The marker at the end of a text."""
         return next((marker for marker in self._images if text.endswith(marker)), None)
+
+
+def image_markers(text: str) -> Sequence[str]:
+    """The markers of images in a text, each once."""
+    return list(dict.fromkeys(each[0] for each in _IMAGE_MARKER.finditer(text)))
 
 
 def dropped_images(pasted: str) -> list[Path]:

@@ -19,7 +19,7 @@ from co_tui.session.file_references import NamedFile, NamedFiles
 from co_tui.session.slash import typed_command
 from co_tui.ui.keys import command_table
 from co_tui.ui.prompt.completion import Choice, CompletionOffer, inserted
-from co_tui.ui.prompt.pasting import PastedTexts, PastingArea
+from co_tui.ui.prompt.pasting import PastedImages, PastedTexts, PastingArea
 from co_tui.ui.textual_internals import bindings_of
 from co_tui.ui.widgets.safe_text_area import SafeTextArea
 
@@ -136,6 +136,10 @@ class Prompt(PastingArea, SafeTextArea):
         self.set_text(text)
         self.select_all()
         return True
+
+    @property
+    def _known_texts(self) -> Sequence[str]:
+        return (self.text, *self._past, *self._put_aside, *self._left_behind.values())
 
     @property
     def unsent(self) -> list[str]:
@@ -300,14 +304,16 @@ class Prompt(PastingArea, SafeTextArea):
         # Folded pastes are not searched for file names: they were not typed.
         says = called is None and not is_own_command(text)
         named = self.workplace.named_files(self.text, self.servers) if says and "@" in self.text else NamedFiles()
-        if named.troubles and self._refused != text:
+        images = self._images or PastedImages()
+        missing = [f"{marker} is no longer here: paste it again." for marker in images.missing_from(self.text) if says]
+        if (troubles := (*named.troubles, *missing)) and self._refused != text:
             self._refused = text
-            self.post_message(self.Refused(" ".join((*named.troubles, "Press Enter again to send anyway."))))
+            self.post_message(self.Refused(" ".join((*troubles, "Press Enter again to send anyway."))))
             return
         self._refused = ""
+        pictures = images.in_text(text) if says else ()
         self._leave(text)
-        images = self._images.in_text(text) if says and self._images is not None else ()
-        self.post_message(self.Submitted(text, (*named.files, *images), steers=steers))
+        self.post_message(self.Submitted(text, (*named.files, *pictures), steers=steers))
 
     def _knows(self, name: str) -> bool:
         """Whether it is a command, built in or not."""

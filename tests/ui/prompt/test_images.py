@@ -12,7 +12,7 @@ from co_tui.ui.terminal import clipboard_image
 from co_tui.ui.terminal.clipboard_image import ClipboardTrouble, clipboard_helper, read_image
 from tests.session.test_attachments import png
 from tests.support.provider import Provider
-from tests.support.screen import launch_for, running, until
+from tests.support.screen import launch_for, running, screen_text, until
 
 X11 = {"DISPLAY": ":0", "OPENAI_API_KEY": "sk-1234567890"}
 
@@ -107,7 +107,7 @@ def test_any_other_paste_stays_text(tmp_path: Path) -> None:
 
 def test_an_image_goes_with_the_text_that_has_its_marker() -> None:
     images = PastedImages()
-    first, second = images.add(b"1"), images.add(b"2")
+    (first, _), (second, _) = images.add(b"1"), images.add(b"2")
     assert [(each.name, each.data) for each in images.in_text(f"{second} and {second} [image 9]")] == [
         ("image 2", b"2")
     ]
@@ -115,6 +115,48 @@ def test_an_image_goes_with_the_text_that_has_its_marker() -> None:
     for _ in range(MAX_KEPT):
         images.add(b"x")
     assert images.in_text(first) == ()
+
+
+def test_the_image_dropped_for_another_is_one_that_the_text_does_not_name() -> None:
+    images = PastedImages()
+    text = "".join(images.add(bytes([n]))[0] for n in range(MAX_KEPT - 1))
+    unnamed, _ = images.add(b"unnamed")
+    added, gone = images.add(b"eleventh", [text])
+    assert gone == unnamed and images.missing_from(text + added) == ()
+    assert images.add(b"twelfth", [text + added])[1] == "[image 1]"  # all are named: the first goes
+
+
+async def test_the_eleventh_image_of_a_prompt_says_that_the_first_goes(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        prompt = app.chat.prompt
+        for _ in range(MAX_KEPT + 1):
+            prompt.attach_image(png())
+        await until(pilot, lambda: any("[image 1] goes" in str(each.message) for each in app._notifications))
+        await pilot.press("enter")
+        await until(pilot, lambda: "[image 1] is no longer here" in screen_text(app))
+        assert not provider.requests
+        await pilot.press("enter")
+        await until(pilot, lambda: len(provider.requests) == 1)
+        content = provider.requests[0]["messages"][-1]["content"]
+        assert [each["type"] for each in content].count("image_url") == MAX_KEPT
+
+
+async def test_a_marker_names_no_other_image_after_a_restart(home: Path, provider: Provider) -> None:
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.chat.prompt.attach_image(png())
+        await pilot.press("enter")
+        await until(pilot, lambda: len(provider.requests) == 1)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        prompt = app.chat.prompt
+        await until(pilot, lambda: prompt._past)
+        prompt.attach_image(png() + b"another")
+        await until(pilot, lambda: prompt.text == "[image 2] ")
+        prompt.clear()
+        await pilot.press("up")
+        assert prompt.text == "[image 1] "
+        await pilot.press("enter")
+        await until(pilot, lambda: "[image 1] is no longer here: paste it again." in screen_text(app))
+        assert prompt.text == "[image 1] " and len(provider.requests) == 1
 
 
 async def test_pasted_and_dropped_images_are_sent_with_the_prompt(home: Path, provider: Provider) -> None:
