@@ -10,13 +10,14 @@ from pydantic_ai.messages import BinaryContent, ModelMessage, ModelRequest, Tool
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.compact.replacement import rules_note
-from co_tui.context.indexed_history import REPLACEMENT, SYSTEM, holds_system, is_replacement
+from co_tui.context.indexed_history import REPLACEMENT, SYSTEM, IndexedHistory, holds_system, is_replacement
 from co_tui.context.measure.count import Reading, Window
 from co_tui.context.request.pipeline import Measured
 from co_tui.context.request.tool_outputs import ends_of
 from co_tui.events import CompactionComplete, CompactionStart, Pin
 from co_tui.events.content import content_text, prompt_text
 from co_tui.events.triggers import Trigger
+from co_tui.events.wording import counted
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.compactor import CompactionRefused, Compactor
 from co_tui.session.compaction.job import Compactable, since
@@ -155,14 +156,13 @@ class Recovery:
             return ""
         await history.recorder.record(_emergency_start(history, measured.reading))
         try:
-            await self._keep_last_turns(measured)
+            return await self._keep_last_turns(measured)
         except BaseException as error:
             await history.recorder.record_eventually(_emergency_failed(history, measured.reading, error))
             raise
-        return f"kept {EMERGENCY_TURNS} turns, clipped to {EMERGENCY_CHARS:,} characters each"
 
-    async def _keep_last_turns(self, measured: Measured) -> None:
-        """Rewrite the history; what is pinned in the meantime is kept, too."""
+    async def _keep_last_turns(self, measured: Measured) -> str:
+        """Rewrite the history, and say how; what is pinned in the meantime is kept, too."""
         history, began = self._history, time.monotonic()
         summary = summarise_offline(measured.live, EMERGENCY_SUMMARY_TOKENS).text
         await self._files.remember(summary, Trigger.CONTEXT_LIMIT, trimmed=True)
@@ -170,12 +170,18 @@ class Recovery:
             pinned = history.state.pins
             measured = await history.measure()
             indexes = _kept_in_an_emergency(measured)
-            kept = _clipped([measured.live[index] for index in indexes])
+            whole = [measured.live[index] for index in indexes]
+            kept = _clipped(whole)
+            outcome = _emergency_outcome(measured.live, whole, kept)
             pins = [message for message, index in zip(kept, indexes, strict=True) if index in measured.pinned]
             kept = self._with_rules(kept)
             after = await history.reading_as(kept, pins, leaving={entry.ref for entry in history.entries})
             fact = _emergency_end(history, measured.reading, after, kept).but(
-                summary=summary, summarised_by="offline", duration_ms=since(began), waited_ms=since(began)
+                note=f"Emergency: {outcome}.",
+                summary=summary,
+                summarised_by="offline",
+                duration_ms=since(began),
+                waited_ms=since(began),
             )
             async with self._compactor.rewriting:  # pins wait for it
                 if history.state.pins is not pinned:
@@ -185,7 +191,7 @@ class Recovery:
                 copies = [(done.seq or 0, n) for n, each in enumerate(kept) if any(each is pin for pin in pins)]
                 if copies and not history.agent:
                     await history.recorder.record_eventually(Pin(messages=tuple(copies)))
-                return
+                return outcome
 
     def _with_rules(self, kept: Sequence[ModelMessage]) -> list[ModelMessage]:
         """The messages, with the user's standing rules that are not in them after the system messages."""
@@ -260,7 +266,6 @@ def _emergency_end(
     return CompactionComplete(
         success=True,
         trigger=Trigger.CONTEXT_LIMIT,
-        note=f"Emergency: texts were clipped to {EMERGENCY_CHARS:,} characters, and only {EMERGENCY_TURNS} turns kept.",
         pre_tokens=pre,
         post_tokens=post,
         pre_messages=len(entries),
@@ -272,6 +277,16 @@ def _emergency_end(
         model=history.model,
         agent=history.agent,
     )
+
+
+def _emergency_outcome(live: IndexedHistory, whole: Sequence[ModelMessage], kept: Sequence[ModelMessage]) -> str:
+    """What an emergency did, for people."""
+    turns, clipped = len(live.turn_starts), sum(a is not b for a, b in zip(whole, kept, strict=True))
+    parts = (
+        f"kept {EMERGENCY_TURNS} of {turns} turns" if len(whole) < len(live) else "",
+        f"clipped {counted(clipped, 'message')} to {EMERGENCY_CHARS:,} characters" if clipped else "",
+    )
+    return " and ".join(filter(None, parts)) or "kept all turns: nothing was there to clip"
 
 
 def _kept_in_an_emergency(measured: Measured) -> list[int]:

@@ -188,18 +188,15 @@ class Attempts:
         return bool(history) and isinstance(history[-1], ModelResponse)
 
     async def _recovered(self, recovery: Recovery, failure: Failure, overflow: Overflow | None) -> bool:
-        """Shorten the next request by the next recovery step; the work then continues from what is logged."""
+        """Shorten the next request by the next recovery step, and log what was done; the work then continues from what
+        is logged."""
         if self.stopped.is_set():
             return False
-        recorder, agent = self.history.recorder, self.history.agent
-        await recorder.record(self.error(failure, 1, "compacting the conversation", 0.0), ends_draft=not agent)
         self.live.restart()
         done = await recovery.next(overflow, failure.detail)
         if done:
-            what = "The request is too long for the model."
-            await recorder.record(
-                SessionError(what=what, kind="context_limit", outcome=done, retry_in_s=0.0, agent=agent)
-            )
+            error = self.error(failure, 1, done, 0.0)
+            await self.history.recorder.record(error, ends_draft=not self.history.agent)
         return bool(done)
 
     def _size_of_prompt(self) -> str:

@@ -81,7 +81,7 @@ async def test_a_prompt_that_cannot_fit_at_all_ends_in_a_sentence_and_the_sessio
         assert await session.submit("short?") is Outcome.DONE
 
 
-LAYERS = ("compacted", "retrying with at most", "turns, clipped", "cleared the context")
+LAYERS = ("compacted", "retrying with at most", "kept ", "cleared the context")
 
 
 @pytest.mark.parametrize("refusals", also_in_a_long_run([8], [1, 2, 3, 4]))
@@ -100,6 +100,8 @@ async def test_each_refusal_brings_the_next_layer(home: Path, provider: Provider
             assert outcome is Outcome.DONE
             assert "can you hear me?" in json.dumps(provider.requests[-1]["messages"])
         assert bool(facts(list(session.state.timeline), MemoryWritten)) == (2 in steps)
+        refused = [error for error in facts(list(session.state.timeline), SessionError) if error.retry_in_s is not None]
+        assert len(refused) == len(steps), "each refusal has one notice, which says what was done"
         assert len(session.state.transcript) == said + 1 + (outcome is Outcome.DONE), "nothing that was said is lost"
         provider.script = []
         assert await session.submit("still there?") is Outcome.DONE

@@ -81,7 +81,7 @@ async def recovered(session: Session, provider: Provider, refusals: int) -> list
 
 
 @pytest.mark.parametrize(
-    ("policy", "last"), also_in_a_long_run([("off", "turns, clipped")], [("balanced", "except the summary")])
+    ("policy", "last"), also_in_a_long_run([("off", "kept ")], [("balanced", "except the summary")])
 )
 async def test_every_step_of_a_recovery_keeps_rules(home: Path, provider: Provider, policy: str, last: str) -> None:
     async with talking(home, provider, **under(policy)) as session:
