@@ -12,11 +12,15 @@ from co_tui.events import (
     BoardShown,
     Clear,
     CompactionComplete,
+    CompactionUndone,
     Event,
     Json,
+    Message,
+    PlanChanged,
     Recollection,
     Ref,
     RequestBilled,
+    Rewind,
     SessionError,
     Surroundings,
     UsageInfo,
@@ -29,6 +33,8 @@ from co_tui.settings.permission_rules import Rule
 from co_tui.settings.rules import ASK, CONVERSATION
 
 MAX_COUNTED_CHARS: Final = 100_000
+PLAN_TURNS: Final = 3
+"""A plan that was not changed for this many turns is no longer in use."""
 
 
 class Entry(NamedTuple):
@@ -205,6 +211,18 @@ class SessionState(Record):
         """How many messages of the history the next request goes without, by the last measurement."""
         known = self.usage.messages_count if self.usage is not None and self.usage_holds else len(self.history)
         return max(0, len(self.history) - known)
+
+    @property
+    def plan_in_use(self) -> tuple[Json, ...]:
+        """The plan, until it was not changed for three turns; empty from then on."""
+        turns = 0
+        for event in reversed(self.timeline) if self.plan else ():
+            if isinstance(event.fact, PlanChanged | Rewind | CompactionUndone):  # these bring an earlier one back
+                break
+            turns += isinstance(event.fact, Message)  # the timeline has those that open a turn
+            if turns == PLAN_TURNS:
+                return ()
+        return self.plan
 
     def turns_in_context(self, most: int) -> int:
         """How many turns the history covers; stops counting above `most`."""

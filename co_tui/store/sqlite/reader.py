@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from co_tui.events import Event, UsageInfo
 from co_tui.events.event import stored
+from co_tui.events.model_names import EXAMPLE_MODEL
 from co_tui.store.sqlite import session_list, synced_rows
 from co_tui.store.sqlite.connect import connect_for_reading
 from co_tui.store.sqlite.deletions import deletion_of, deletions
@@ -40,6 +41,13 @@ QUICKLY_CHECKED_BYTES = 50_000_000
 """A larger file is checked in part unless asked: reading a gigabyte takes seconds."""
 STEPS_BETWEEN_CHECKS = 2_000
 """Of SQLite's virtual machine: a cancelled query goes on for about a millisecond."""
+_IS_RECORDED = (
+    "EXISTS (SELECT 1 FROM events AS first WHERE first.session_id = message_texts.session_id AND first.seq = 1"
+    f""" AND instr(first.payload, '"{EXAMPLE_MODEL}"') > 0)"""
+    " AND NOT EXISTS (SELECT 1 FROM events AS opened WHERE opened.session_id = message_texts.session_id"
+    " AND opened.seq < message_texts.seq AND opened.type IN ('session.resume', 'session.fork'))"
+)
+"""Whether a text is of the example's recording: the user did not write it."""
 _EVENT = "session_id, seq, type, timestamp, version, payload"
 _OF_SESSION = f"events WHERE session_id = ? AND {seen('events')}"
 
@@ -236,7 +244,7 @@ class Reader:
             wanted, values = f"{wanted} AND holds(text, ?)", [search.lower()]
         if cwd:
             wanted, values = f"{wanted} AND session_id IN (SELECT id FROM sessions WHERE cwd = ?)", [*values, cwd]
-        sql = f"SELECT text FROM message_texts WHERE {wanted} ORDER BY id DESC LIMIT ?"
+        sql = f"SELECT text FROM message_texts WHERE {wanted} AND NOT ({_IS_RECORDED}) ORDER BY id DESC LIMIT ?"
         return newest_distinct(limit, lambda most: [text for (text,) in self._rows(sql, (*values, most))])
 
     def spent_since(self, time: str) -> float:

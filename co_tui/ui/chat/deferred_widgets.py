@@ -75,7 +75,7 @@ class DeferredWidgets:
 
     def show_state(self, state: SessionState, settings: Settings, compactions: int) -> None:
         """Show the plan and the figures, with the number of compactions in force."""
-        self.work.show_plan(state.plan)
+        self.work.show_plan(state.plan_in_use)
         self._reading = reading_of(state, settings, compactions, self._day_cost)
         self._draw_gauges()
 

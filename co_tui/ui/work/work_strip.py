@@ -77,7 +77,7 @@ class WorkStrip(Widget, can_focus=True):
         self.look()
 
     def show_plan(self, steps: Sequence[Json]) -> None:
-        """Show how far the plan is, until all of it is done."""
+        """Show how far the plan is, until all of it is done; nothing without steps."""
         if steps is not self._steps:
             self._steps, self._plan = steps, plan_step(steps)
             self._show()

@@ -130,3 +130,19 @@ async def test_it_is_an_ordinary_session_and_a_new_one_has_the_configured_model(
         await compacted(app, pilot)
         await app.controller.stored.trash(app.controller.session_id)
         assert len(listed(home)) == 1
+
+
+async def test_the_prompts_of_its_recording_are_not_among_the_users_own(home: Path, provider: Provider) -> None:
+    provider.window = 200_000
+    launch = launch_for(home, provider)
+    async with running(launch) as (app, pilot):
+        await type_text(pilot, "/example \n")
+        await opened(app, pilot)
+        with launch.store.reading() as reading:
+            assert reading.prompts(9) == [] == reading.prompts(9, cwd=str(home.parent))
+        provider.default = Reply(text="With pleasure.")
+        await type_text(pilot, "Go on\n")
+        await until(pilot, lambda: "With pleasure." in transcript_text(app))
+        with launch.store.reading() as reading:
+            assert reading.prompts(9) == ["Go on"] == reading.prompts(9, cwd=str(home.parent))
+            assert reading.prompts(9, search="rye") == []

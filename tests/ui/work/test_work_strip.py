@@ -139,6 +139,20 @@ async def test_the_plan_is_in_sight_until_it_is_done(home: Path, provider: Provi
         await until(pilot, lambda: "All done." in screen_text(app) and not strip(app).display)
 
 
+async def test_a_plan_leaves_three_turns_after_it_was_last_changed(
+    home: Path, provider: Provider, folder: Path
+) -> None:
+    provider.script = [call("write_plan", items=STEPS), Reply(text="Begun.")]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        for turn, said in enumerate(("plan it", "another thing", "and another", "and one more")):
+            app.send(said)
+            await until(pilot, lambda turn=turn: app.controller.state.turn == turn + 1 and app.controller.idle)
+            assert strip(app).display is (turn < 3), said
+        provider.script = [call("write_plan", items=STEPS[1:]), Reply(text="Changed.")]
+        app.send("what is left?")
+        await until(pilot, lambda: "Changed." in screen_text(app) and strip(app).display)
+
+
 @only_in_a_long_run
 async def test_on_a_low_screen_the_strip_gives_way_to_a_question(home: Path, provider: Provider, folder: Path) -> None:
     provider.script = [call("write_plan", items=STEPS), call("run_command", command="touch made"), Reply(text="Made.")]
