@@ -120,6 +120,8 @@ class Provider:
         """Whether it offers to count tokens: one a word."""
         self.tokenized: list[str] = []
         self.requests: list[dict[str, Any]] = []
+        self.keys: list[str] = []
+        """The key of each of these."""
         self.counts: Counts | None = None
         """Its own way of counting; without one, four characters a token."""
         self.counted: list[int] = []
@@ -196,6 +198,7 @@ class Provider:
                 else:
                     provider.cached.append(provider.read_from_cache(asked))
                     provider.requests.append(asked)
+                    provider.keys.append(str(self.headers.get("Authorization", "")).removeprefix("Bearer "))
                     reply = replace(
                         provider.script.pop(0) if provider.script else provider.default,
                         cached_tokens=provider.cached[-1],

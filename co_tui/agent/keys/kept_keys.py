@@ -149,8 +149,7 @@ def key_sources(kept: KeptKeys, environ: Mapping[str, str]) -> list[tuple[str, s
     """Each provider that has a key, and where the key comes from; the environment wins. Never the key itself."""
     rows = []
     for owner in key_owners(environ):
-        variable = next((name for name in owner.variables if environ.get(name)), "")
-        found = kept.find(owner)
+        variable, found = owner.variable_in(environ), kept.find(owner)
         if variable:
             rows.append((owner.provider, variable))
         elif found is not None:

@@ -41,6 +41,16 @@ _SERVERS: Final = {
 }
 
 
+_SET_ASIDE: Final[set[tuple[str, str]]] = set()
+"""Hosts, and keys of the environment that this process no longer sends to them."""
+
+
+def set_aside(address: str, *keys: str) -> None:
+    """Send keys of the environment to this address no more in this process: its server refused them, or the user
+    entered another."""
+    _SET_ASIDE.update((host_of(address), key) for key in keys if key)
+
+
 class KeyOwner(NamedTuple):
     """Whose key it is: a provider, and the address its key is sent to."""
 
@@ -63,8 +73,17 @@ class KeyOwner(NamedTuple):
             return ("PGPASSWORD",)
         return next((each.key_variables for each in PROVIDERS if each.prefix == self.provider), ())
 
+    def variable_in(self, environ: Mapping[str, str]) -> str:
+        """The variable whose key is used; empty if none is set, or all were set aside."""
+        found = ((name, environ.get(name, "")) for name in self.variables)
+        return next((name for name, key in found if key and (self.host, key) not in _SET_ASIDE), "")
+
     def key_in(self, environ: Mapping[str, str]) -> str:
-        return next((value for name in self.variables if (value := environ.get(name))), "")
+        return environ.get(self.variable_in(environ), "")
+
+    def lost_its_key(self, environ: Mapping[str, str]) -> bool:
+        """Whether all its keys in the environment were set aside."""
+        return not self.variable_in(environ) and any(map(environ.get, self.variables))
 
 
 def host_of(address: str) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from co_tui.agent.keys.kept_keys import FILE, KeptKeys
-from co_tui.agent.keys.key_servers import KeyOwner
+from co_tui.agent.keys.key_servers import KeyOwner, set_aside
 from co_tui.agent.redact import redact, remember_secret
 from co_tui.agent.wire.http import NoAnswer, ask
 from co_tui.inert import one_line
@@ -24,8 +24,13 @@ class LoginResult(NamedTuple):
     sentence: str
 
 
-async def log_in(kept: KeptKeys, owner: KeyOwner, key: str, environ: Mapping[str, str]) -> LoginResult:
-    """Keep the key unless its server refuses it. One that cannot be checked now is kept, and the sentence says so."""
+async def log_in(
+    kept: KeptKeys, owner: KeyOwner, key: str, environ: Mapping[str, str], *, replaces: bool = False
+) -> LoginResult:
+    """Keep the key unless its server refuses it. One that cannot be checked now is kept, and the sentence says so.
+
+    With `replaces`, this process uses it instead of one in the environment.
+    """
     key = key.strip()
     if problem := _problem(key):
         return LoginResult(False, problem)
@@ -47,7 +52,10 @@ async def log_in(kept: KeptKeys, owner: KeyOwner, key: str, environ: Mapping[str
         if unchecked
         else f"{owner.host} accepted the key. Saved in {where}."
     )
-    stronger = next((name for name in owner.variables if environ.get(name)), "")
+    stronger = next((name for name in owner.variables if environ.get(name, "") not in ("", key)), "")
+    if stronger and replaces:
+        set_aside(owner.address, *(value for name in owner.variables if (value := environ.get(name, "")) != key))
+        return LoginResult(True, f"{done} It is used now instead of {stronger}. At the next start {stronger} counts.")
     return LoginResult(True, f"{done} {stronger} is set and is used instead." if stronger else done)
 
 

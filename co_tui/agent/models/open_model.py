@@ -63,10 +63,13 @@ class FoundKey(NamedTuple):
 
 
 async def find_key(owner: KeyOwner, config: ModelConfig) -> FoundKey:
-    """An owner's key; empty when there is none. Raises `ModelUnusable` when a kept one cannot be read."""
+    """An owner's key; empty when there is none. Raises `KeyMissing` when its server refused the one in the environment,
+    or `ModelUnusable` when a kept one cannot be read."""
     if key := owner.key_in(config.environ):
-        return FoundKey(key, next(name for name in owner.variables if config.environ.get(name)))
+        return FoundKey(key, owner.variable_in(config.environ))
     kept = config.keys.find(owner) if config.keys is not None else None
+    if kept is None and owner.lost_its_key(config.environ):
+        raise KeyMissing(f"{owner.host} refused the key in {' or '.join(owner.variables)}. /login takes another.")
     if kept is None or config.keys is None:
         return FoundKey()
     try:
@@ -228,7 +231,7 @@ async def _open_provider(name: str, config: ModelConfig) -> ProviderModel:
     return ProviderModel(
         name=name,
         settings=request_settings(config, caches=_knows_caches(model.system, address)),
-        asked=RequestTarget(name, address, (*_secrets(config), found.key), found.source),
+        asked=RequestTarget(name, address, (*_secrets(config), found.key), found.source, found.key),
         connected=Connected(GuardedModel(model), clients[0] if clients else new_client()),
         known_window_tokens=plausible_window(model.context_window),
     )
@@ -289,7 +292,7 @@ async def _open_served(target: Served, config: ModelConfig) -> ProviderModel:
     return ProviderModel(
         name=target.model,
         settings=request_settings(config, caches=_knows_caches("openai", base_url)),
-        asked=RequestTarget(target.model, base_url, (*_secrets(config), key), found.source),
+        asked=RequestTarget(target.model, base_url, (*_secrets(config), key), found.source, key),
         connected=connected,
         known_window_tokens=window or native.window_tokens,
         counter=TokenCounter(base_url, target.name, key),

@@ -52,6 +52,7 @@ class RequestTarget(NamedTuple):
     secrets: tuple[str, ...] = ()
     key_source: str = ""
     """The variable or place its key comes from."""
+    key: str = ""
 
 
 class _Rule(NamedTuple):
@@ -223,8 +224,7 @@ def _key_source(asked: RequestTarget) -> str:
 
 
 def _key_advice(asked: RequestTarget) -> str:
-    """How to enter a key; one in the environment is used before a kept one, and only the server that base_url names
-    gets one."""
+    """How to enter a key; only the server that base_url names gets one."""
     provider = provider_of(asked.model)
     if (at := served(asked.model)) is not None and at.address and not asked.key_source:
         return f"Set base_url to this address and add its key with /login, or {_ANOTHER}."
@@ -232,7 +232,7 @@ def _key_advice(asked: RequestTarget) -> str:
         return f"Set the right key and restart co-tui, or {_ANOTHER}."
     login = f"run `co-tui login {provider.prefix}`"
     if asked.key_source in provider.key_variables:
-        return f"Set the right key and restart co-tui, or unset it and {login}, or {_ANOTHER}."
+        return f"Enter another with /login, set the right one and restart co-tui, or {_ANOTHER}."
     return f"Enter another with /login, or {login}, or {_ANOTHER}."
 
 

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 from pydantic_ai.exceptions import ModelRetry, RunCancelled
 from pydantic_ai.messages import ModelResponse
 
+from co_tui.agent.keys.key_servers import set_aside
 from co_tui.agent.redact import redact
 from co_tui.agent.wire.model_errors import FormRefused, ModelUnusable
 from co_tui.agent.wire.overflow import Overflow
@@ -157,7 +158,12 @@ class Attempts:
             if isinstance(error, error_type):
                 sentence = redact(str(error), self.history.asked.secrets) if kind == "repeated_call" else str(error)
                 return Failure(kind=kind, sentence=sentence, retryable=False), None
-        return classify(error, self.history.asked)
+        failure, overflow = classify(error, self.history.asked)
+        if failure.kind == "authentication":
+            set_aside(
+                self.history.asked.address, self.history.asked.key
+            )  # so that choosing the model again asks for another
+        return failure, overflow
 
     def error(self, failure: Failure, attempt: int, outcome: str, delay: float | None = None) -> SessionError:
         """The fact about a failure, and what is done about it."""

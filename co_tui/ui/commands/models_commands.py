@@ -54,7 +54,14 @@ async def _chosen(host: CommandHost) -> str:
         keys=KeptKeys(launch.paths),
     )
     chosen = await host.ask(lambda: ModelScreen(known)) or ""
-    return "" if chosen == present and host.session is not None else chosen
+    owner = _owner_of(host, present)
+    is_usable = owner is None or not owner.lost_its_key(launch.environ)
+    return "" if chosen == present and host.session is not None and is_usable else chosen
+
+
+def _owner_of(host: CommandHost, model: str) -> KeyOwner | None:
+    """Whose key a model needs."""
+    return key_owner(model.partition(":")[0], host.launch.environ, host.launch.settings.base_url)
 
 
 async def _switch(host: CommandHost, name: str) -> None:
@@ -69,8 +76,7 @@ async def _switch(host: CommandHost, name: str) -> None:
 
 async def _enter_key_for(host: CommandHost, model: str, why: str) -> None:
     """Ask for the key that a model needs, then switch to it."""
-    launch = host.launch
-    owner = key_owner(model.partition(":")[0], launch.environ)
+    owner = _owner_of(host, model)
     # Importing a provider takes seconds, while the user enters the key.
     importing = start_awaited(asyncio.to_thread(import_locked, partial(_import_provider, model)))
     if owner is None:
@@ -107,8 +113,12 @@ async def login(host: CommandHost, provider: str) -> None:
         host.fail(unknown_provider(one_line(provider, 40)))
     elif remove:
         await _remove_key(host, owner)
-    elif await _enter_key(host, owner) and not (host.state.model or launch.choice.model).startswith(owner.provider):
-        host.say("/model chooses one of its models.")
+    elif await _enter_key(host, owner):
+        present = host.state.model or launch.choice.model
+        if not present.startswith(owner.provider):
+            host.say("/model chooses one of its models.")
+        elif host.session is not None and _owner_of(host, present) == owner:
+            await _switch(host, present)  # with the new key
 
 
 async def _chosen_login(host: CommandHost) -> "LoginAnswer | None":
@@ -130,7 +140,7 @@ async def _enter_key(host: CommandHost, owner: KeyOwner) -> bool:
     from co_tui.agent.keys.login import log_in
 
     launch = host.launch
-    keep = partial(log_in, KeptKeys(launch.paths), owner, environ=launch.environ)
+    keep = partial(log_in, KeptKeys(launch.paths), owner, environ=launch.environ, replaces=True)
     outcome = await host.ask(lambda: KeyScreen(owner.provider, owner.host, keep))
     if not outcome:
         return False

@@ -114,6 +114,43 @@ async def test_the_picker_says_which_providers_lack_a_key_and_asks_for_it(
         assert keyring.kept == {} and files_with(KEY, home) == []
 
 
+async def test_a_wrong_key_of_the_environment_is_replaced_where_models_are_chosen(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyring = use_keyring_in_memory(monkeypatch)
+    provider.script = [Reply(status=401, body='{"error": {"message": "Incorrect API key"}}')]
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        await until(pilot, lambda: "Enter another with /login" in transcript_text(app))
+        models_answer(provider, 200)
+        await pilot.press("f6")
+        await until(pilot, lambda: type(app.screen).__name__ == "ModelScreen")
+        app.screen.query_one(Input).value = "openai-chat:scripted"
+        await pilot.press("enter")
+        await enter_key(app, pilot, KEY)
+        await until(pilot, lambda: "It is used now instead of OPENAI_API_KEY." in transcript_text(app))
+        await until(pilot, lambda: "Now using openai-chat:scripted" in transcript_text(app))
+        assert list(keyring.kept.values()) == [KEY]
+        provider.default = Reply(text="With the new key.")
+        await ask(app, pilot, "and now?")
+        await until(pilot, lambda: "With the new key." in transcript_text(app))
+    assert provider.keys == ["sk-test", KEY]
+
+
+async def test_login_replaces_a_key_of_the_environment_before_it_is_refused(
+    home: Path, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_keyring_in_memory(monkeypatch)
+    models_answer(provider, 200)
+    async with running(launch_for(home, provider)) as (app, pilot):
+        await ask(app, pilot, "hello")
+        app.run_command("login", "openai-chat")
+        await enter_key(app, pilot, KEY)
+        await until(pilot, lambda: "Now using openai-chat:scripted" in transcript_text(app))
+        await ask(app, pilot, "and now?")
+    assert provider.keys == ["sk-test", KEY]
+
+
 async def test_login_names_what_is_wrong_and_never_repeats_a_key(home: Path, provider: Provider) -> None:
     async with running(launch_for(home, provider)) as (app, pilot):
         app.run_command("login", "antropic")
