@@ -6,6 +6,8 @@ from typing import Any, Final
 from co_tui.inert import one_line
 
 COMMAND_TOOLS: Final = frozenset(("run_command", "start_command"))
+PRINTING_TOOLS: Final = COMMAND_TOOLS | {"check_command", "stop_command"}
+"""Their results have what a command printed."""
 CHANGING_TOOLS: Final = frozenset(("write_file", "edit_file", "edit_files", "create_directory"))
 PRESENT_PLAN: Final = "present_plan"
 WRITE_PLAN: Final = "write_plan"

@@ -63,15 +63,13 @@ class FoundKey(NamedTuple):
 
 
 async def find_key(owner: KeyOwner, config: ModelConfig) -> FoundKey:
-    """An owner's key; empty when there is none. Raises `KeyMissing` when its server refused the one in the environment,
-    or `ModelUnusable` when a kept one cannot be read."""
+    """An owner's key; empty when there is none. Raises `ModelUnusable` when a kept one cannot be read."""
     if key := owner.key_in(config.environ):
         return FoundKey(key, owner.variable_in(config.environ))
     kept = config.keys.find(owner) if config.keys is not None else None
-    if kept is None and owner.lost_its_key(config.environ):
-        raise KeyMissing(f"{owner.host} refused the key in {' or '.join(owner.variables)}. /login takes another.")
-    if kept is None or config.keys is None:
-        return FoundKey()
+    if kept is None or config.keys is None:  # one that was refused may be accepted again
+        name = next((name for name in owner.variables if config.environ.get(name)), "")
+        return FoundKey(config.environ.get(name, ""), name)
     try:
         key = await asyncio.to_thread(config.keys.read, owner)
     except KeyUnavailable as why:

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from co_tui.context.journal.shown_lines import is_empty
 from co_tui.inert import one_line
 from co_tui.late_pattern import late_pattern
+from co_tui.terminal_text import without_escapes
 
 ERROR_CHARS: Final = 300
 MOST_CHARS: Final = 60_000
@@ -41,7 +42,6 @@ _GENERAL: Final = late_pattern(
 )
 """Lines that say that something failed, not what."""
 _TRACEBACK: Final = "Traceback (most recent call last):"
-_ANSI: Final = late_pattern(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PRINTED: Final = late_pattern(
     r"^(?:"
     + "|".join(
@@ -141,4 +141,4 @@ def first_line(output: str) -> str:
 
 def as_error_line(line: str) -> str:
     """A line of an output, harmless and not too long."""
-    return one_line(_ANSI.sub("", line[: ERROR_CHARS * 4]), ERROR_CHARS)
+    return one_line(without_escapes(line[: ERROR_CHARS * 4]), ERROR_CHARS)

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.memory.transcript_lines import LinePosition, lines_of
-from co_tui.context.memory.unwrap import without_colours
 from co_tui.events.stored_messages import NOT_A_HEADING
 from co_tui.late_pattern import late_pattern
+from co_tui.terminal_text import without_escapes
 
 FIRST, UNKNOWN = -1, -2
 """The line before: there is none, or it is not known."""
@@ -132,7 +132,7 @@ def is_in_head(line: str, head: str) -> bool:
 
 def clean(line: str) -> str:
     """The line without colours and control characters."""
-    return _CONTROL.sub("", without_colours(line)).rstrip()
+    return _CONTROL.sub("", without_escapes(line)).rstrip()
 
 
 def is_empty(line: str) -> bool:

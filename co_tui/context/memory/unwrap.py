@@ -7,6 +7,7 @@ from difflib import SequenceMatcher
 from typing import Any, Final, NamedTuple
 
 from co_tui.late_pattern import late_pattern
+from co_tui.terminal_text import without_escapes
 
 _TEXTS: Final = ("stdout", "output", "stderr", "result", "content", "text", "message", "error", "llmContent")
 """Where programs that wrap a result in JSON put it, in the order it is shown in."""
@@ -34,22 +35,16 @@ _NEW: Final = frozenset(
 _SEVERAL: Final = ("edits", "replacements")
 _MARKER: Final = late_pattern(r"(<{5,9} ?SEARCH|={5,9}|>{5,9} ?REPLACE)[ \t]*")
 """A line that begins, divides or ends an edit block."""
-_ANSI: Final = late_pattern(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 MOST_COMPARED: Final = 1_000
 """Lines of an edit between its first and last change; those of a longer one are not compared."""
 MOST_PAIRS: Final = 10_000
 """Equal lines before and after; with more, such as those of a table of zeros, comparing would take long."""
 
 
-def without_colours(text: str) -> str:
-    """A text without the escape codes of a terminal."""
-    return _ANSI.sub("", text) if "\x1b" in text else text
-
-
 def unwrapped(result: str) -> str:
     """A result without escape codes; of an envelope of JSON, the text inside, then what else it states, with an exit
     code other than 0 last."""
-    result = without_colours(result)
+    result = without_escapes(result)
     if result[:1] not in ("{", "["):
         return result
     try:

@@ -4,10 +4,17 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
-from operator import is_
+from operator import is_, is_not
 from typing import NamedTuple
 
-from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelRequest,
+    ModelRequestPart,
+    ModelResponse,
+    ToolReturnPart,
+    UserPromptPart,
+)
 
 from co_tui.context.indexed_history import EARLIER, REPLY, IndexedHistory
 from co_tui.context.policy import Policy
@@ -22,8 +29,10 @@ from co_tui.context.request.tool_outputs import (
     result_tokens,
     trim,
 )
-from co_tui.events.stored_messages import RECOLLECTED, SUMMARY
+from co_tui.events.stored_messages import COMMAND, RECOLLECTED, SUMMARY
+from co_tui.events.tool_calls import PRINTING_TOOLS
 from co_tui.sendable_reply import sendable_reply
+from co_tui.terminal_text import printed
 
 Keep = Callable[[ToolReturnPart, str], str]
 """Stores a tool result and returns the reference that replaces it."""
@@ -78,7 +87,9 @@ class Stages:
         self._keep = keep or _reference
         self._memos: dict[str, Memo] = {"trim": {}, "ends": {}, "archive": {}, "clear": {}}
         self._sendable: Memo = {}
-        """Replies of which something is not sent, and what is."""
+        """Messages of which something is not sent, and what is."""
+        self._logged: dict[int, tuple[ModelRequestPart, ModelRequestPart]] = {}
+        """The parts of such messages, and those of the log."""
         self._joined: Memo = {}
         """Prompts with a summary, and the same as one text."""
         self._settled = _Settled()
@@ -122,21 +133,33 @@ class Stages:
         return staged
 
     def _sent(self, repaired: Repaired) -> Repaired:
-        """Without what no provider takes back, such as replies of thinking alone."""
-        sent = [self._sendable_reply(each) if isinstance(each, ModelResponse) else each for each in repaired.messages]
+        """Without what no provider takes back, such as replies of thinking alone, and with what commands printed
+        as a terminal shows it in the end."""
+        sent = [self._sendable_message(each) for each in repaired.messages]
         kept = [index for index, message in enumerate(sent) if message.parts]
         return Repaired([sent[index] for index in kept], [repaired.origins[index] for index in kept])
 
-    def _sendable_reply(self, reply: ModelResponse) -> ModelMessage:
-        """The same object as before for each reply; the reply itself if all its parts are sent."""
-        known = self._sendable.get(id(reply))
-        if known is not None and known[0] is reply:
+    def _sendable_message(self, message: ModelMessage) -> ModelMessage:
+        """The same object as before for each message; the message itself if all of it is sent."""
+        known = self._sendable.get(id(message))
+        if known is not None and known[0] is message:
             return known[1]
-        sent = sendable_reply(reply)
-        if len(sent.parts) == len(reply.parts):
-            return reply
-        self._sendable[id(reply)] = reply, sent
+        if isinstance(message, ModelResponse):
+            sent: ModelMessage = sendable_reply(message)
+            if len(sent.parts) == len(message.parts):
+                return message
+        elif (sent := as_printed(message)) is message:
+            return message
+        else:
+            self._logged |= {id(part): (part, own) for part, own in zip(sent.parts, message.parts, strict=True)}
+        self._sendable[id(message)] = message, sent
         return sent
+
+    def _reference(self, part: ToolReturnPart, text: str) -> str:
+        """The reference of a result, by the part that is logged."""
+        known = self._logged.get(id(part))
+        own = known[1] if known is not None and known[0] is part else part
+        return self._keep(own if isinstance(own, ToolReturnPart) else part, text)
 
     def _with_summary_inside(self, message: ModelMessage) -> ModelMessage:
         """The same object as before for each message."""
@@ -165,6 +188,8 @@ class Stages:
         for memo in (*self._memos.values(), self._sendable, self._joined):
             for key in [key for key in memo if key not in live]:
                 del memo[key]
+        kept = {id(part) for _, message in self._sendable.values() for part in message.parts}
+        self._logged = {key: parts for key, parts in self._logged.items() if key in kept}
         self.forget()
 
     def _pin(self, messages: list[ModelMessage]) -> bool:
@@ -205,7 +230,7 @@ class Stages:
         rest = list(messages)
         # First, because a reference refers to the result as logged.
         if policy.archive_over_chars and prompt > 0:
-            rest = archive(rest, policy.archive_over_chars, self._keep, prompt, memos["archive"])
+            rest = archive(rest, policy.archive_over_chars, self._reference, prompt, memos["archive"])
         if policy.tool_output_trim_chars:
             rest = trim(rest, policy.tool_output_trim_chars, memos["trim"])
         if policy.head_tail_chars and prompt > 0:
@@ -266,6 +291,22 @@ def split_note(message: ModelRequest) -> tuple[ModelRequest, ModelRequest]:
     is_first = isinstance(first, UserPromptPart) and first.content == text
     said, note = (others, first) if is_first else (message.parts[:-1], message.parts[-1])
     return replace(message, parts=said, metadata=metadata or None), replace(message, parts=[note], metadata=None)
+
+
+def as_printed(message: ModelRequest) -> ModelRequest:
+    """The message with what commands printed as a terminal shows it in the end; itself if that is the same."""
+    is_own = COMMAND in (message.metadata or {})
+    parts = list(message.parts)
+    for index, part in enumerate(parts):
+        is_printed = is_own if isinstance(part, UserPromptPart) else _is_of_command(part)
+        if is_printed and isinstance(part.content, str) and (said := printed(part.content).text) != part.content:
+            parts[index] = replace(part, content=said)  # type: ignore[arg-type]
+    changed = any(map(is_not, parts, message.parts))
+    return replace(message, parts=parts) if changed else message
+
+
+def _is_of_command(part: ModelRequestPart) -> bool:
+    return isinstance(part, ToolReturnPart) and part.tool_name in PRINTING_TOOLS
 
 
 def _reference(part: ToolReturnPart, text: str) -> str:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import shutil
 import signal
 import time
@@ -28,6 +27,7 @@ from co_tui.session.tools.kept_output import KeptOutputs, KeptStream
 from co_tui.session.tools.movable_command import MOVABLE, MovableCommand
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.store.store_errors import StoreError
+from co_tui.terminal_text import printed
 
 T = TypeVar("T")
 SHOW_EVERY_S: Final = 0.2
@@ -40,7 +40,6 @@ PIECE_BYTES: Final = 4 << 20
 """Read at once of what a background command printed."""
 REAPED_S: Final = 1.0
 """After this, a process group whose last process exited is gone."""
-_WRITTEN_OVER: Final = re.compile(r"^.*\r(?=[^\r\n])", re.MULTILINE)
 WATCH_S: Final = 2.0
 """How often to check the folder while commands run in its sandbox in the background."""
 CURRENT_CALL: ContextVar[str] = ContextVar("the call whose command runs", default="")
@@ -392,5 +391,4 @@ def _ends(*streams: bytes | bytearray) -> str:
 
 def _end_as_text(data: bytes | bytearray) -> str:
     """As a terminal would show it: overwritten text is gone."""
-    text = storable_text(bytes(data[-MOST_SHOWN_BYTES:]).decode(errors="replace"))
-    return _WRITTEN_OVER.sub("", text).rstrip()
+    return printed(storable_text(bytes(data[-MOST_SHOWN_BYTES:]).decode(errors="replace"))).text.rstrip()

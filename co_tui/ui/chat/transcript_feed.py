@@ -60,6 +60,8 @@ class Feed:
         self._retry: Block | None = None
         """The note about a request being retried."""
         self._command: Block | None = None
+        self._printed = ""
+        """What it printed so far."""
         """The user's own shell command while it runs."""
         self._unsaved: list[Block] = []
         """Blocks that could not be saved to the log yet."""
@@ -204,9 +206,10 @@ class Feed:
     def _show_command_output(self, output: CommandOutput) -> None:
         """Show output of the user's own command; its message replaces the block in the end."""
         if self._command is None:
-            self._command = self._builder.command(output.command, "")
+            self._command, self._printed = self._builder.command(output.command, ""), ""
             self._append(self._command)
-        self._command.result += inert(output.text)
+        self._printed += output.text
+        self._command.show_printed(self._printed)
         self._transcript.changed(self._command)
 
     def _show_retry(self, error: SessionError) -> None:

@@ -6,7 +6,7 @@ from functools import partial
 from co_tui.agent.keys.kept_keys import KeptKeys, KeyUnavailable, key_sources
 from co_tui.agent.keys.key_servers import KeyOwner, key_owner, key_owners, unknown_provider
 from co_tui.agent.wire.model_errors import KeyMissing
-from co_tui.events.model_names import EXAMPLE_MODEL
+from co_tui.events.model_names import EXAMPLE_MODEL, served
 from co_tui.inert import one_line
 from co_tui.session.slash.command_host import CommandFailed
 from co_tui.session.slash.models_commands import switch_model
@@ -60,14 +60,21 @@ async def _chosen(host: CommandHost) -> str:
 
 
 def _owner_of(host: CommandHost, model: str) -> KeyOwner | None:
-    """Whose key a model needs."""
-    return key_owner(model.partition(":")[0], host.launch.environ, host.launch.settings.base_url)
+    """Whose key a model needs; None if it needs none, or runs on a server of its own."""
+    owner = key_owner(model.partition(":")[0], host.launch.environ, host.launch.settings.base_url)
+    at = served(model)
+    has_own_server = at is not None and at.address.rstrip("/") not in ("", owner.address.rstrip("/") if owner else "")
+    return None if has_own_server else owner
 
 
 async def _switch(host: CommandHost, name: str) -> None:
     """Use a model, and ask for its key if that is missing."""
     if not host.is_ready:
         raise CommandFailed("Still starting. Choose the model again in a moment.")
+    owner, launch = _owner_of(host, name), host.launch
+    if owner is not None and owner.lost_its_key(launch.environ) and KeptKeys(launch.paths).find(owner) is None:
+        await _enter_key_for(host, name, f"{owner.host} refused the key of {owner.provider}.")
+        return
     try:
         await switch_model(host, name)
     except KeyMissing as missing:

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from rich.color import Color as RichColor
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -13,7 +14,10 @@ from rich.theme import Theme
 from textual.color import Color
 from textual.strip import Strip
 
-from co_tui.ui.themes.themes import Palette
+from co_tui.ui.themes.themes import Palette, readable
+
+if TYPE_CHECKING:
+    from co_tui.terminal_text import Coloured, Look
 
 LEFT_OUT_MARK = "left_out"
 LEFT_OUT = Style.from_meta({LEFT_OUT_MARK: True})
@@ -34,6 +38,16 @@ CHANGED_WORD_SHARE = 0.34
 """The same for the words of such a line that changed."""
 
 
+NO_STYLE = Style()
+_SHOWN = {
+    "black": "#5c6370", "red": "#e06c75", "green": "#7fb069", "yellow": "#d8a657", "blue": "#61a0e8",
+    "magenta": "#c678dd", "cyan": "#56b6c2", "white": "#c8ccd4",
+    "bright black": "#7f848e", "bright red": "#ff8088", "bright green": "#9fd089", "bright yellow": "#f0c674",
+    "bright blue": "#82b8ff", "bright magenta": "#de98f0", "bright cyan": "#7fd6e0", "bright white": "#ffffff",
+}  # fmt: skip
+"""The sixteen colours that programs name."""
+
+
 def prose_width(width: int) -> int:
     return min(width, PROSE_COLUMNS)
 
@@ -51,6 +65,7 @@ class TextRenderer:
         self.palette = palette
         self.rich = rich
         self.draws_images = draws_images and rich
+        self._looks: dict[Look, Style] = {}
         self.muted = Style.parse(palette.muted)
         self.left_out = self.muted + LEFT_OUT
         self.you = Style.parse(f"bold {palette.accent}")
@@ -131,6 +146,30 @@ class TextRenderer:
 
     def plain(self, text: str, width: int, style: Style | None = None) -> list[Strip]:
         return self.lines(Text(text.expandtabs(4), style=style or "", overflow="fold"), width)
+
+    def printed(self, text: str, colours: "Sequence[Coloured]", width: int) -> list[Strip]:
+        """What a command printed, in its colours; each is readable on our backgrounds."""
+        wording = Text(text, overflow="fold")
+        for start, end, look in colours:
+            if start < len(text):
+                wording.stylize(self._look(look), start, end)
+        wording.expand_tabs(4)
+        return self.lines(wording, width)
+
+    def _look(self, look: "Look") -> Style:
+        if look not in self._looks:
+            self._looks[look] = self._new_look(look)
+        return self._looks[look]
+
+    def _new_look(self, look: "Look") -> Style:
+        flags = look.flags - ({"dim"} if look.colour else set())
+        style = self.muted if "dim" in flags else NO_STYLE
+        style += Style(bold="bold" in flags or None, italic="italic" in flags or None)
+        style += Style(underline="underline" in flags or None)
+        if not look.colour:
+            return style
+        grounds = [Color.parse(self.palette.background), Color.parse(self.palette.surface)]
+        return style + Style(color=readable(Color.parse(_SHOWN.get(look.colour, look.colour)), grounds).rich_color)
 
 
 def _tint(ground: str, colour: str, share: float) -> RichColor:

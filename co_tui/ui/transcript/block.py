@@ -13,6 +13,7 @@ from co_tui.session.state.removals import Removal
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from co_tui.terminal_text import Coloured
     from co_tui.ui.images.block_image import BlockImage
 
 ATTACHED, MADE = "attached", "made"
@@ -59,6 +60,8 @@ class Block:
     tool_name: str = ""
     tool_call_id: str = ""
     result: str = ""
+    colours: "tuple[Coloured, ...]" = ()
+    """Of the result, as the command printed it."""
     status: str = ""
     diff: str = ""
     """The change of a file that the call made; empty for other calls, and in sessions of older versions."""
@@ -188,6 +191,15 @@ class Block:
         asked = f"{self.gist}\n{self.diff}" if self.diff else self.text
         said = self.result.partition(CHECKED)[2] if self.diff else self.result
         return f"{tool_label(self.tool_name)} {asked}\n{said}"
+
+    def show_printed(self, text: str, before: str = "") -> None:
+        """Show what a command printed, in its colours, behind other text."""
+        from co_tui.terminal_text import printed  # not needed for the first paint
+
+        said = printed(text)
+        self.result = before + inert(said.text)
+        moved = (each._replace(start=each.start + len(before), end=each.end + len(before)) for each in said.colours)
+        self.colours = tuple(moved) if len(self.result) == len(before) + len(said.text) else ()
 
     def show_change(self, diff: str, unfold_key: str) -> None:
         """Show the change that the call made; a short one is open."""

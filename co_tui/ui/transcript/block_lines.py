@@ -220,7 +220,12 @@ def _opened_tool(block: Block, renderer: TextRenderer, width: int) -> list[Strip
     shown = block.result[:MAX_RESULT_CHARS]
     if not shown:
         return asked
-    said = coloured_diff(shown.split("\n"), renderer, width) if holds_diff(shown) else renderer.plain(shown, width)
+    if block.colours:
+        said = renderer.printed(shown, block.colours, width)
+    elif holds_diff(shown):
+        said = coloured_diff(shown.split("\n"), renderer, width)
+    else:
+        said = renderer.plain(shown, width)
     return [*asked, *said, *_left_out(len(block.result), renderer, width)]
 
 

@@ -32,6 +32,8 @@ from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
 from co_tui.events.model_names import model_name
 from co_tui.events.stored_messages import Role, attached_name, command_in, note_heading, note_source, pieces
+from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces
+from co_tui.events.tool_calls import PRINTING_TOOLS
 from co_tui.events.tool_wording import (
     INTERRUPTED,
     Stage,
@@ -286,9 +288,9 @@ class BlockBuilder:
         wording = one_line(how.partition(". It ")[2].rstrip(".]"), 60) or how
         ended = f"exit {exited[1]} · {exited[2]}" if exited else wording
         long = output.count("\n") > LINES_LEFT_OPEN
-        return self._append(
-            Block("tool", inert(command), folded=long, tool_name=RAN, result=inert(output), status=ended, seq=seq)
-        )
+        block = Block("tool", inert(command), folded=long, tool_name=RAN, status=ended, seq=seq)
+        block.show_printed(output)
+        return self._append(block)
 
     def model_note(self, source: str, text: str, seq: int = 0) -> Block:
         """A note for the model that the user did not write: its first line, and all of it in the fold."""
@@ -338,7 +340,11 @@ class BlockBuilder:
         block = self._open_calls.pop(call_id, None)
         if block is not None:
             self._settle(block)
-            block.result = f"{block.inner}\n{inert(text)}" if block.inner else inert(text)
+            inner = f"{block.inner}\n" if block.inner else ""
+            if block.tool_name in PRINTING_TOOLS:
+                block.show_printed(text, inner)
+            else:
+                block.result = inner + inert(text)
             block.status = block.outcome or result_summary(block.tool_name, block.text, block.result, stage, diff)
             if diff:
                 block.show_change(diff, self._way_to("folds"))

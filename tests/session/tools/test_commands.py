@@ -75,7 +75,7 @@ async def test_one_that_prints_12_megabytes_is_bounded(folder: Path, home: Path,
 
 @pytest.mark.parametrize("kind", KINDS if LONG_RUN else KINDS[:1])
 async def test_what_is_no_text_is_kept_and_shown_inert(folder: Path, home: Path, kind: str) -> None:
-    told = await result_of(folder, home, r"printf '\033[2J\033]0;owned\007\377\000\r'; echo after", kind=kind)
+    told = await result_of(folder, home, r"printf '\033[2J\033]0;owned\007\377\000\r\n'; echo after", kind=kind)
     assert "after" in told and "\x1b[2J" in told, "the model sees what there was"
     assert "\x1b" not in inert(told)
 
