@@ -6,6 +6,8 @@ NEWEST_WEIGHT = 0.1
 """Weight of the latest turn once there are many: of the values tried on even, uneven and changing sessions, it
 forecasts best and jumps least."""
 REMEMBERED_TURNS = 40
+RECENT_TURNS = 5
+"""They say how short the next turn may be."""
 
 
 class Fill(NamedTuple):
@@ -31,6 +33,8 @@ class Pace(NamedTuple):
     grown_messages: int = 0
     is_answered: bool = False
     """Whether that turn has a reply yet: before that, it says little."""
+    recent: tuple[tuple[int, int], ...] = ()
+    """By how many tokens and messages each of the last ended turns grew, oldest first."""
     held: tuple[int, int] | None = None
     """Conversation tokens and messages at the last measurement; None if the history was rewritten since."""
     is_compacted: bool = False
@@ -74,6 +78,7 @@ class Pace(NamedTuple):
     def _turn_ended(self) -> "Pace":
         return self._replace(
             turns=self.turns + 1,
+            recent=(*self.recent, (self.grown_tokens, self.grown_messages))[-RECENT_TURNS:],
             tokens_per_ended_turn=_averaged(self.tokens_per_ended_turn, self.grown_tokens, self.turns),
             messages_per_ended_turn=_averaged(self.messages_per_ended_turn, self.grown_messages, self.turns),
             grown_tokens=0,

@@ -1,7 +1,7 @@
 """The gauge's figures and wording."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from co_tui.context.compact.thresholds import Thresholds, thresholds_of
@@ -14,6 +14,7 @@ from co_tui.session.state.session_state import SessionState
 from co_tui.settings import Settings
 from co_tui.ui.formatting import counted, money, tokens
 
+NEXT_TURN = "next turn"
 MAX_TURNS = 100
 """Forecasts beyond this many turns are not shown as a number."""
 NEARLY, FULLY = 0.8, 0.95
@@ -37,6 +38,8 @@ class GaugeReading(NamedTuple):
     """In US dollars; 0 when the price is unknown."""
     tokens_per_turn: float = 0.0
     messages_per_turn: float = 0.0
+    recent: tuple[tuple[int, int], ...] = ()
+    """By how many tokens and messages each of the last ended turns grew."""
     fills: tuple[Fill, ...] = ()
     """How full the context was after each of the last turns."""
     compactions: int = 0
@@ -134,27 +137,33 @@ class GaugeReading(NamedTuple):
             return ("never compacts",)
         turns = _in_turns(left)
         ahead = f"{mark} ({turns} left)" if turns.endswith("+ turns") else f"{mark}, {turns}".rstrip(", ")
-        soon = f"compacts {'in ' if left != 1 else ''}{turns}" if turns else ahead
+        soon = f"compacts {'' if turns == NEXT_TURN else 'in '}{turns}" if turns else ahead
         return f"compacts {ahead}", *([f"{COMPACTED_SYMBOL} {ahead}"] if mark.startswith("over") else []), soon, turns
 
     @property
-    def _next(self) -> tuple[str, int | None]:
+    def _next(self) -> tuple[str, "_Turns | None"]:
         """The threshold reached first, and in how many turns; empty where the policy has none."""
-        return min(self._ahead(), key=lambda mark: (mark[1] is None, mark[1] or 0), default=("", None))
+        return min(self._ahead(), key=lambda mark: (mark[1] is None, mark[1] or ()), default=("", None))
 
-    def _ahead(self) -> Iterator[tuple[str, int | None]]:
-        """Each threshold in words, with the turns left until it; None while the pace is unknown."""
+    def _ahead(self) -> Iterator[tuple[str, "_Turns | None"]]:
+        """Each threshold in words, with the turns left until it; None while that is unknown."""
         usage, marks = self.usage, self.marks
         if usage is None:
             return
         if marks.share is not None:
             room = marks.share * usage.token_limit - usage.current_tokens
-            yield f"at {marks.share * 100:.0f} %", _turns(room, self.tokens_per_turn)
+            yield (
+                f"at {marks.share * 100:.0f} %",
+                _turns(room, self.tokens_per_turn, [tokens for tokens, _ in self.recent]),
+            )
         if marks.messages is not None:
             room = marks.messages + 1 - usage.messages_count
-            yield f"over {marks.messages} messages", _turns(room, self.messages_per_turn)
+            yield (
+                f"over {marks.messages} messages",
+                _turns(room, self.messages_per_turn, [messages for _, messages in self.recent]),
+            )
         if marks.turns is not None:
-            yield f"over {marks.turns} turns", _turns(marks.turns + 1 - self.turns, 1)
+            yield f"over {marks.turns} turns", _turns(marks.turns + 1 - self.turns, 1, [1])
 
     def cost_in(self, width: int) -> str:
         """What was spent and may be spent; the longest form that fits."""
@@ -175,17 +184,36 @@ class GaugeReading(NamedTuple):
         return next((form for form in forms if len(form) <= width), session)
 
 
-def _turns(room: float, pace: float) -> int | None:
-    """Turns until `room` is used up; None while the pace is unknown."""
-    return max(1, math.ceil(room / pace)) if pace > 0 else None
+class _Turns(NamedTuple):
+    """How many turns are left, at least and at most."""
+
+    least: int
+    most: int
+    """0 if unknown."""
 
 
-def _in_turns(left: int | None) -> str:
-    if left is None:
+def _turns(room: float, pace: float, recent: Sequence[int]) -> _Turns | None:
+    """Turns until `room` is used up; None while the pace is unknown.
+
+    The average says how many there are. That it is the next one is said only if each recent turn was long enough.
+    """
+    if pace <= 0:
+        return None
+    left = max(1, math.ceil(room / pace))
+    if left > 1:
+        return _Turns(left, left)
+    shortest = min(recent, default=0)
+    return _Turns(1, max(1, math.ceil(room / shortest)) if shortest > 0 else 0)
+
+
+def _in_turns(left: _Turns | None) -> str:
+    if left is None or not left.most:
         return ""
-    if left > MAX_TURNS:
+    if left.least > MAX_TURNS:
         return f"{MAX_TURNS}+ turns"
-    return f"≈ {left} turns" if left > 1 else "next turn"
+    if left.least < left.most:
+        return f"{left.least}–{min(left.most, MAX_TURNS)} turns"
+    return f"≈ {left.least} turns" if left.least > 1 else NEXT_TURN
 
 
 def reading_of(
@@ -209,6 +237,7 @@ def reading_of(
         cache_saved=state.cache_saved,
         tokens_per_turn=state.pace.tokens_per_turn,
         messages_per_turn=state.pace.messages_per_turn,
+        recent=state.pace.recent,
         fills=state.pace.fills,
         compactions=compactions,
         turns=state.turns_in_context(acts.turns) if acts.turns else 0,

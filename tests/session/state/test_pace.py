@@ -7,7 +7,10 @@ from statistics import median
 
 import pytest
 
+from co_tui.context.compact.thresholds import Thresholds
+from co_tui.events import UsageInfo
 from co_tui.session.state.pace import REMEMBERED_TURNS, Fill, Pace
+from co_tui.ui.gauge.gauge_reading import GaugeReading
 
 FIXED, MARK, AFTER = 6_000, 100_000, 25_000
 """Tokens of system and tools, where it is compacted, and what that leaves."""
@@ -117,3 +120,25 @@ def test_instructions_and_tools_that_come_along_are_no_growth() -> None:
     for turn in (1, 2):
         pace = pace.measured(turn, 6_000 + 400 * turn, 2 * turn + 1, 6_000, is_reply=True)
     assert 0 < pace.tokens_per_turn <= 400
+
+
+@pytest.mark.parametrize("growth", [even, uneven, bursts])
+def test_the_next_turn_is_named_only_if_it_is_the_one(growth: Callable[[random.Random], Iterator[int]]) -> None:
+    """Of all that are named, nearly all are right, and none is wrong three times running."""
+    named = right = 0
+    for seed in range(20):
+        talk, wrong = Talk(), 0
+        for grown in islice(growth(random.Random(seed)), 120):
+            usage = UsageInfo(
+                token_limit=MARK, current_tokens=talk.tokens, messages_count=2 * talk.turn, system_tokens=FIXED,
+                conversation_tokens=talk.tokens - FIXED, tool_definition_tokens=0,
+            )  # fmt: skip
+            pace = talk.pace
+            reading = GaugeReading(
+                usage, tokens_per_turn=pace.tokens_per_turn, recent=pace.recent, marks=Thresholds(share=0.9999)
+            )
+            is_named, compacted = reading.outlook.endswith("next turn"), talk.say(grown)
+            named, right = named + is_named, right + (is_named and compacted)
+            wrong = wrong + 1 if is_named and not compacted else 0
+            assert wrong < 3, (seed, talk.turn)
+    assert right >= 0.75 * named

@@ -112,7 +112,10 @@ def drawn_in(text: Text, words: str) -> str:
 def test_the_nearest_mark_is_named() -> None:
     cowagent = policy_of(LOADED["cowagent"])
     reading = GaugeReading(usage(49_000), tokens_per_turn=1_000, turns=3, marks=thresholds_of(cowagent, LIMIT))
-    assert reading.outlook == "compacts at 50 %, next turn"
+    assert reading.outlook == "compacts at 50 %", "one turn alone says little about the next"
+    assert reading._replace(recent=((1_000, 2), (1_200, 2))).outlook == "compacts at 50 %, next turn"
+    assert reading._replace(recent=((300, 2), (1_200, 2))).outlook == "compacts at 50 %, 1–4 turns"
+    assert reading._replace(recent=((0, 2), (1_200, 2))).outlook == "compacts at 50 %"
     assert reading._replace(tokens_per_turn=1.0, turns=0).outlook == "compacts over 20 turns, ≈ 21 turns"
     far = GaugeReading(usage(20_000), tokens_per_turn=1.0, marks=thresholds_of(policy_of(LOADED["copilot"]), LIMIT))
     assert far.outlook == "compacts at 80 % (100+ turns left)"
@@ -247,7 +250,9 @@ def test_the_outlook_has_as_many_words_as_there_is_room() -> None:
         usage(20_000), tokens_per_turn=10_000, marks=thresholds_of(policy_of(LOADED["balanced"]), LIMIT)
     )
     assert share.outlook_in(23) == "compacts in ≈ 6 turns" and share.outlook_in(9) == "≈ 6 turns"
-    assert share._replace(tokens_per_turn=60_000).outlook_in(23) == "compacts next turn"
+    soon = share._replace(tokens_per_turn=60_000)
+    assert soon._replace(recent=((60_000, 2),)).outlook_in(23) == "compacts next turn"
+    assert soon._replace(recent=((30_000, 2),)).outlook_in(23) == "compacts in 1–2 turns"
     assert GaugeReading(usage(96_000)).outlook_in(20) == "almost full"
     assert window._replace(summarising=32).outlook_in(32) == "summarising 32 in the background"
     assert GaugeReading(usage(85_000)).outlook_in(32) == "past 80 %: compacting soon"
