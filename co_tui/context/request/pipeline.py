@@ -63,6 +63,8 @@ class TruncationFigures(NamedTuple):
     post_tokens: int
     pre_messages: int
     post_messages: int
+    clipped_messages: int
+    """How many of those that are left are shorter than before."""
 
 
 class Prepared(NamedTuple):
@@ -160,7 +162,13 @@ class Governor:
             # Both on one scale: the whole request is measured from the last reply's figure, what is left of it is not.
             removed = sum(map(self.meter.tokens, measured.request)) - sum(map(self.meter.tokens, request))
             after = reading.current_tokens
-            truncation = TruncationFigures(after + round(removed), after, len(measured.request), len(request))
+            indexes = self.measured_indexes(request, measured)
+            clipped = sum(
+                index is not None and message is not measured.request[index]
+                for index, message in zip(indexes, request, strict=True)
+            )
+            before = after + round(removed)
+            truncation = TruncationFigures(before, after, len(measured.request), len(request), clipped)
             self.stages.forget()
         overshoot_tokens = max(0, reading.current_tokens - self.prompt_limit)
         return Prepared(request, reading, truncation, overshoot_tokens, held)

@@ -111,6 +111,8 @@ class Truncation(Logged):
     tokens_removed: int
     messages_removed: int
     performed_by: str
+    messages_clipped: int = 0
+    """How many messages were clipped; 0 in older logs."""
     left_out: tuple[Ref, ...] = ()
     """The messages newly left out; they stay out until the history is rewritten."""
     clipped_chars: int = 0
@@ -118,13 +120,23 @@ class Truncation(Logged):
     clipped_upto: tuple[Ref, ...] = ()
     agent: str = ""
 
+    @property
+    def what_is_less(self) -> str:
+        """How many messages were left out, and how many clipped."""
+        left_out = counted(self.messages_removed, "message") if self.messages_removed else ""
+        clipped = (
+            f"{self.messages_clipped:,} clipped" if left_out else f"{counted(self.messages_clipped, 'message')} clipped"
+        )
+        if not self.messages_clipped:
+            clipped = "results clipped" if self.clipped_chars and not left_out else ""
+        return ", ".join(filter(None, (left_out, clipped)))
+
     def timeline_text(self) -> str:
-        left_out = counted(self.messages_removed, "message")
-        return f"truncated −{tokens(self.tokens_removed)} · {left_out}"
+        return " · ".join(filter(None, (f"truncated −{tokens(self.tokens_removed)}", self.what_is_less)))
 
     def export_entry(self) -> ExportEntry:
-        left_out = f"{self.messages_removed:,} messages, −{self.tokens_removed:,} tokens"
-        return ExportEntry(f"Request truncated: {left_out}")
+        figures = filter(None, (self.what_is_less, f"−{self.tokens_removed:,} tokens"))
+        return ExportEntry(f"Request truncated: {', '.join(figures)}")
 
 
 class Recollection(Logged):

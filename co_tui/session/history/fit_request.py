@@ -65,6 +65,7 @@ def _truncation(history: GovernedHistory, measured: Measured, prepared: Prepared
         post_messages=figures.post_messages,
         tokens_removed=figures.pre_tokens - figures.post_tokens,
         messages_removed=figures.pre_messages - figures.post_messages,
+        messages_clipped=figures.clipped_messages,
         performed_by=history.policy.truncator,
         agent=history.agent,
         left_out=tuple(sorted(_refs(entries, measured, held.left_out - before.left_out))),

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from co_tui.events import CompactionComplete, CompactionStart, Truncation
+from co_tui.session.lens.request_rows import Fate
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.compacting import TOO_MUCH
 from tests.support.environments import facts
+from tests.support.lens import lens_of
 from tests.support.provider import Provider, Reply
 from tests.support.talks import GOOD, compactions, fill, talking
 from tests.support.waiting import HANGING_S, until
@@ -94,3 +96,20 @@ async def test_an_edited_summary_has_its_own_figures(home: Path, provider: Provi
         assert session.state.usage is not None
         assert edited.post_tokens == session.state.usage.current_tokens > edited.pre_tokens + 100
         assert edited.tokens_removed == edited.pre_tokens - edited.post_tokens
+
+
+def dump_all() -> str:
+    return "a line of the report\n" * 900
+
+
+async def test_a_clipped_result_is_named_as_often_as_the_lens_marks_it(home: Path, provider: Provider) -> None:
+    provider.window = 4_000
+    async with talking(home, provider, tools=[dump_all]) as session:
+        provider.script = [Reply(text="Let me", tool=("dump_all", "{}"))]
+        assert await session.submit("dump it, please") is Outcome.DONE
+        (cut,) = facts(list(session.state.timeline), Truncation)
+        clipped = [row for row in lens_of(session).messages if row.judgement.fate is Fate.TRIMMED]
+        assert cut.messages_removed == 0 and cut.messages_clipped == len(clipped) == 1
+        assert cut.timeline_text().endswith(" · 1 message clipped")
+        assert cut.but(messages_removed=3).timeline_text().endswith(" · 3 messages, 1 clipped")
+        assert cut.but(messages_clipped=0).timeline_text().endswith(" · results clipped"), "an older log"
