@@ -266,6 +266,9 @@ class CompactionComplete(Logged):
     replacement: tuple[Json, ...] = ()
     originals: int = 0
     """How many messages of the conversation are summarised now, those of earlier summaries included; 0 if unknown."""
+    summarised_now: int | None = None
+    """How many of these were in the context until now, and come back with `/undo`; None if unknown. `replaced` also has
+    what earlier compactions made."""
     fixed_tokens: int = 0
     """Of `post_tokens`: instructions and tools. The rest is kept, summary and quotes; all 0 in older logs."""
     kept_tokens: int = 0
@@ -315,8 +318,12 @@ class CompactionComplete(Logged):
     @property
     def in_all(self) -> str:
         """What earlier summaries stood for is summarised still; empty if there were none."""
-        is_more = self.originals > len(self.replaced)
-        return f"{self.originals:,} summarised in all" if is_more else ""
+        return f"{self.originals:,} summarised in all" if self._had_summaries else ""
+
+    @property
+    def _had_summaries(self) -> bool:
+        now = self.summarised_now
+        return self.originals > (len(self.replaced) if now is None else now)
 
     @property
     def sent_text(self) -> str:
@@ -391,9 +398,12 @@ class CompactionComplete(Logged):
 
     @property
     def _share(self) -> str:
-        """How many of the messages in the context were replaced."""
+        """How many messages of the conversation left the context: of all, or more than before."""
+        now = len(self.replaced) if self.summarised_now is None else self.summarised_now
+        if self.summarised_now is not None and self._had_summaries:
+            return f"{now:,} more {'message' if now == 1 else 'messages'}"
         before = max(self.pre_messages, len(self.replaced))
-        return f"{len(self.replaced):,} of {counted(before, 'message')}"
+        return f"{now:,} of {counted(before, 'message')}"
 
     def _what_was_done(self) -> str:
         if self.summarised_by:

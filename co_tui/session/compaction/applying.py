@@ -24,7 +24,7 @@ from co_tui.session.compaction.prepare import Declined, Stopped, log_start, work
 from co_tui.session.compaction.summaries import Summary
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.token_parts import with_token_parts
-from co_tui.session.state.out_of_context import messages_removed_by
+from co_tui.session.state.out_of_context import removed_by
 from co_tui.session.state.parsed_messages import message_json
 from co_tui.session.state.session_state import Entry
 from co_tui.session.turns.classify_failure import classify
@@ -82,8 +82,10 @@ class Applier:
         await self._files.remember(summary.text, job.trigger, trimmed=trimmed)
         kept = [message for index, message in enumerate(measured.live) if index not in done.replaced]
         exchange = with_token_parts(_exchange(history.entries, measured, done), kept, done.messages, after)
+        removed = None if history.agent else removed_by(exchange, history.state)
         return exchange.but(
-            originals=0 if history.agent else messages_removed_by(exchange, history.state),
+            originals=removed.messages if removed else 0,
+            summarised_now=removed.undoable if removed else None,
             note=summary.note,
             trigger=job.trigger,
             focus=job.focus,

@@ -11,7 +11,7 @@ from co_tui.events import CompactionComplete, Json
 from co_tui.session.history.next_request import NextRequest
 from co_tui.session.lens.last_viewed import LastView
 from co_tui.session.lens.request_rows import Fate, LeftMessage, LensMessage
-from co_tui.session.state.out_of_context import removal_reason
+from co_tui.session.state.out_of_context import out_of_context
 from co_tui.session.state.parsed_messages import ParsedMessages
 from co_tui.session.state.released import opened
 from co_tui.session.state.removals import DOES_NOT_FIT, NEVER_SENT
@@ -29,24 +29,30 @@ def left_messages(
     parsed: ParsedMessages,
     meter: Meter,
 ) -> list[LeftMessage]:
-    """What left since a view, in log order, and where it is now."""
+    """What left since a view, in log order, and where it is now. Those that are gone are the ones the chat sets apart:
+    messages of the conversation, without the summaries that earlier compactions made of them."""
 
     def tokens(message: Json) -> int:
         (read,) = read_messages([opened(message)])
         return round(meter.ratio * (estimate_message(read, meter.provider) + system_tokens(read)))
 
-    found = {each.ref: each for rewrite in state.rewrites if rewrite.seq > since.seq for each in _rewritten(rewrite)}
-    present = {entry.ref for entry in state.history}
-    gone = [each._replace(tokens=tokens(each.message)) for ref, each in found.items() if ref not in present]
+    gone = [each._replace(tokens=tokens(each.message)) for each in _gone(state, since)]
     others = (*_left_out(state, following, tokens), *_shortened(state, rows, parsed, meter))
     return sorted([*gone, *(each for each in others if each.ref not in since.shortened)], key=lambda each: each.ref)
 
 
-def _rewritten(rewrite: Rewritten) -> Iterator[LeftMessage]:
-    after, why, kept_in = {entry.ref for entry in rewrite.after}, removal_reason(rewrite.event), _checkpoint(rewrite)
-    for entry in rewrite.before:
-        if entry.ref not in after:
-            yield LeftMessage(entry.ref, entry.turn, why, entry.message, f"{kept_in}event {entry.seq}")
+def _gone(state: SessionState, since: LastView) -> Iterator[LeftMessage]:
+    checkpoints = {rewrite.seq: _checkpoint(rewrite) for rewrite in state.rewrites}
+    left_at = {ref: rewrite.seq for rewrite in state.rewrites for ref in rewrite.removed}
+    removals = out_of_context(state).removals if left_at else {}
+    for entry in state.transcript if removals else ():
+        removal = removals.get(entry.seq)
+        if entry.agent or removal is None or removal.reason == DOES_NOT_FIT:
+            continue
+        if left_at.get(entry.ref, removal.seq) <= since.seq:  # a later compaction may have replaced its summary since
+            continue
+        where = f"{checkpoints.get(removal.seq, '')}event {entry.seq}"
+        yield LeftMessage(entry.ref, entry.turn, removal.reason, entry.message, where)
 
 
 def _checkpoint(rewrite: Rewritten) -> str:

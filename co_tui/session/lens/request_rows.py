@@ -130,6 +130,11 @@ class LeftMessage(NamedTuple):
     """What is no longer sent."""
 
     @property
+    def is_gone(self) -> bool:
+        """Whether nothing of it is sent."""
+        return self.why not in (Fate.TRIMMED, Fate.ARCHIVED)
+
+    @property
     def readable(self) -> str:
         """The text for people: tools by their names, arguments one per line."""
         return readable_text(self.message)
@@ -167,6 +172,11 @@ class Lens(NamedTuple):
     """What happens before it is sent, as a sentence; empty if nothing does."""
     is_compacted_first: bool = False
     """Whether a compaction comes first."""
+
+    @property
+    def gone_count(self) -> int:
+        """How many of those that left are not sent at all."""
+        return sum(each.is_gone for each in self.left)
 
     def as_viewed(self, at: str) -> LastView:
         """What has left so far, for the next view."""

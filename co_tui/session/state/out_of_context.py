@@ -34,13 +34,11 @@ def out_of_context(state: SessionState) -> OutOfContext:
     return OutOfContext(removals, figures, _undone(state), _compactions_in_force(state), _quoted(state, removals))
 
 
-def messages_removed_by(fact: CompactionComplete, state: SessionState) -> int:
-    """How many messages of the conversation would be out of context because of this compaction."""
+def removed_by(fact: CompactionComplete, state: SessionState) -> RemovedGroup:
+    """The messages of the conversation that would be out of context because of this compaction."""
     seq = state.seq + 1
-    after = apply(state, Event(session_id="", seq=seq, timestamp="", fact=fact))
-    removal = _Trace(after).removal
-    removals = (removal(entry) for entry in after.transcript if not entry.agent)
-    return sum(found is not None and found.seq == seq for found in removals)
+    out = out_of_context(apply(state, Event(session_id="", seq=seq, timestamp="", fact=fact)))
+    return next((group for group in out.groups if group.removal.seq == seq), RemovedGroup(Removal("", seq), 0, 0))
 
 
 def _quoted(state: SessionState, removals: Mapping[int, Removal]) -> frozenset[int]:

@@ -57,7 +57,12 @@ def figures_after(fact: CompactionComplete) -> list[str]:
             f" = {fact.kept_tokens:,} kept + {fact.summary_tokens:,} summary + {fact.quoted_tokens:,} quotes"
             f" + {fact.fixed_tokens:,} instructions and tools"
         )
-    return [*sums, f"{fact.in_all}, counting what earlier summaries replaced"] if fact.in_all else sums
+    if not fact.in_all:
+        return sums
+    if fact.summarised_now is None:
+        return [*sums, f"{fact.in_all}, counting what earlier summaries replaced"]
+    before = fact.originals - fact.summarised_now
+    return [*sums, f"{fact.in_all}: {fact.summarised_now:,} now, {before:,} before, whose summaries were replaced"]
 
 
 def kept_rows(event: Event, state: SessionState) -> list[KeptRow]:

@@ -9,6 +9,7 @@ from rich.text import Text
 from co_tui.session.lens.request_rows import Lens, LensMessage
 from co_tui.times import local_time
 from co_tui.ui.formatting import tokens
+from co_tui.ui.formatting import counted, tokens
 from co_tui.ui.gauge.gauge_widget import SEPARATOR, Gauge
 from co_tui.ui.lens.lens_lines import STYLES
 from co_tui.ui.sessions.session_listing import short_time
@@ -45,9 +46,9 @@ def left_summary(lens: Lens) -> str:
     when = f"since you last looked, {_time_text(since.at)}" if since.at else "since the session started"
     if not lens.left:
         return f"Nothing was removed {when}."
-    count = f"{len(lens.left):,} message{'' if len(lens.left) == 1 else 's'}"
-    total = tokens(sum(each.tokens for each in lens.left))
-    return f"Removed {when}: {count}, ~{total} tokens. Nothing is lost: Space opens the original."
+    shortened, total = len(lens.left) - lens.gone_count, tokens(sum(each.tokens for each in lens.left))
+    removed = f"{counted(lens.gone_count, 'message')}{f', {shortened:,} shortened' if shortened else ''}"
+    return f"Removed {when}: {removed}, ~{total} tokens. Nothing is lost: Space opens the original."
 
 
 def _time_text(timestamp: str) -> str:

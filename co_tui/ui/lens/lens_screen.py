@@ -228,7 +228,7 @@ class LensScreen(Dialog[Ref | None]):
         names = {
             "request": f"Request ({len(lens.messages):,})" if lens else "Request",
             "policies": "Compare policies",
-            "left": f"Removed ({len(lens.left):,})" if lens else "Removed",
+            "left": f"Removed ({lens.gone_count:,})" if lens else "Removed",
         }
         line = Text(no_wrap=True)
         for name, label in names.items():

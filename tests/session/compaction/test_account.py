@@ -22,6 +22,7 @@ from co_tui.session.session import Session
 from co_tui.session.slash.command_host import CommandFunction
 from co_tui.session.slash.reports_commands import context, history
 from co_tui.session.state.out_of_context import out_of_context
+from co_tui.session.state.removals import DOES_NOT_FIT, NEVER_SENT
 from co_tui.session.turns.turn import Outcome
 from co_tui.settings import Settings
 from co_tui.store.sqlite.store import SqliteStore
@@ -88,7 +89,9 @@ def check(event: Event, session: Session) -> None:
     assert fact.post_messages == fact.kept_messages + len(fact.replacement)
     parts = (fact.fixed_tokens, fact.kept_tokens, fact.summary_tokens, fact.quoted_tokens)
     assert sum(parts) == fact.post_tokens and min(parts) >= 0
-    said = f"{replaced} of {fact.pre_messages} messages"
+    now = replaced if fact.summarised_now is None else fact.summarised_now  # it is None for an edited summary
+    assert now <= replaced and (fact.edited or fact.summarised_now is not None)
+    said = counted(now, "more message") if fact.originals > now else f"{now} of {fact.pre_messages} messages"
     assert said in str(fact.export_entry())
     assert fact.edited or (said in fact.outcome_sentence() and said in fact.timeline_text())
     figures = figures_after(fact)
@@ -115,10 +118,13 @@ async def check_now(session: Session, store: SqliteStore) -> None:
     assert state.usage.current_tokens == fact.post_tokens == lens.reading.current_tokens
     assert len(state.history) == fact.post_messages == lens.total_json()["messages"] + state.not_sent
     group = next(each for each in out_of_context(state).groups if each.removal.seq == event.seq)
-    assert group.messages == (fact.originals or len(fact.replaced))
+    assert group.messages == fact.originals and group.undoable == fact.summarised_now
+    apart = sum(each.messages for each in out_of_context(state).groups if each.removal.reason != DOES_NOT_FIT)
+    gone = [each for each in lens.left if each.is_gone and each.why not in (DOES_NOT_FIT, NEVER_SENT)]
+    assert len(gone) == apart, "as many are removed as the chat sets apart"
     with store.reading() as reading:
         text = "".join(exported(reading.events(session.id), "markdown"))
-    assert f"{len(fact.replaced)} of {fact.pre_messages} messages" in text
+    assert fact.outcome_sentence().partition("tokens, ")[2].partition(" summarised")[0] in text
     assert fact.post_messages == len(shown(store, session.id, history=True))
     assert len(state.transcript) == len(shown(store, session.id, history=False))
     said = await asked(session, store, context) + await asked(session, store, history)

@@ -135,8 +135,9 @@ async def test_a_second_compaction_counts_as_many_messages_as_the_line_in_the_ch
             assert done.originals == group.messages == 2 * number - 2
             in_all = f"{done.originals} summarised in all"
             for text in (done.timeline_text(), done.outcome_sentence(), str(done.export_entry())):
-                assert f"{len(done.replaced)} of {done.pre_messages} messages" in text
+                assert ("6 of 8 messages" if number == 4 else "8 more messages") in text
                 assert (in_all in text) is (number == 8)
+            assert group.undoable == done.summarised_now == (6 if number == 4 else 8)
     assert len(done.replaced) < done.originals, "one of them is the first summary"
     await session.close()
     environment.store.close()
