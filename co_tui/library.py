@@ -36,6 +36,7 @@ from co_tui.events import (
     TurnEnded,
     UsageInfo,
 )
+from co_tui.events.stored_messages import Span
 from co_tui.folders import FolderRefused, folders_to_add
 from co_tui.headless.open_session import SessionOpening, environment_of
 from co_tui.headless.output import CommandContext
@@ -189,8 +190,10 @@ class _ScriptSession(Session):
         self.closing_events = asyncio.Lock()
         """Held while it is closed."""
 
-    async def submit(self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False) -> Outcome:
-        outcome = await super().submit(prompt, files=files, steer=steer)
+    async def submit(
+        self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False, pasted: Sequence[Span] = ()
+    ) -> Outcome:
+        outcome = await super().submit(prompt, files=files, steer=steer, pasted=pasted)
         self.raise_failure()
         return outcome
 

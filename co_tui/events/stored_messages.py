@@ -46,6 +46,8 @@ SLASH = "co_tui_slash"
 """Metadata of a prompt that a slash command wrote: what the user typed, and the file or server that it comes from."""
 INSTRUCTIONS = "co_tui_instructions"
 """Metadata of a tool's result: the names of the project's instruction files that were added to it."""
+PASTED = "co_tui_pasted"
+"""Metadata of a prompt: where the parts of it that were pasted and folded begin and end."""
 COMPACTED_AS = "co_tui_compacted_as"
 """The signal by which a provider reported with this reply that it compacted the conversation by itself."""
 FOREIGN_ID = "co_tui_foreign_id"
@@ -210,6 +212,47 @@ def prompt_of(message: Json) -> str | None:
     """The user's text in a message; None if it has none (a reply, tool results)."""
     texts = [text for role, text, _ in pieces(message) if role == "user"]
     return "\n".join(texts) if texts else None
+
+
+Span: TypeAlias = tuple[int, int]
+"""Where a part of a text begins and ends."""
+
+
+def pasted_in(message: Json) -> list[Span]:
+    """The parts of a prompt that were pasted and folded, in order; empty if they cannot be those of its text."""
+    metadata = message.get("metadata")
+    stored = metadata.get(PASTED) if isinstance(metadata, Mapping) else None
+    length, spans, last = len(prompt_of(message) or "") if stored else 0, list[Span](), 0
+    for span in stored if isinstance(stored, list | tuple) else ():
+        match span:
+            case [int(start), int(end)] if last <= start < end <= length:
+                spans.append((start, end))
+                last = end
+            case _:
+                return []
+    return spans
+
+
+def replaced_spans(text: str, spans: Iterable[Span], replacement: Callable[[str], str]) -> str:
+    """The text with something else in place of parts of it."""
+    parts, last = list[str](), 0
+    for start, end in spans:
+        parts += text[last:start], replacement(text[start:end])
+        last = end
+    return "".join((*parts, text[last:]))
+
+
+def pasted_size(text: str) -> str:
+    """How long a pasted text is, in words."""
+    lines = text.removesuffix("\n").count("\n") + 1
+    return f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+
+
+def title_in(message: Json) -> str:
+    """The default title of a session that begins with this prompt: its first typed line, else its first line; empty if
+    it is no prompt."""
+    prompt = prompt_of(message) or ""
+    return title_of(replaced_spans(prompt, pasted_in(message), lambda _: "\n")) or title_of(prompt)
 
 
 def replacing_texts(messages: Iterable[Json]) -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from pydantic_ai.messages import BinaryContent, ModelRequest
 
+from co_tui.events.stored_messages import Span
 from co_tui.inert import one_line
 from co_tui.session.approvals.asking import Approvals
 from co_tui.session.attachments import AttachmentRefused
@@ -19,18 +20,22 @@ if TYPE_CHECKING:
 
 
 async def written(
-    prompt: str, files: Sequence[NamedFile], environment: "Environment", runtime: Callable[[], Runtime]
+    prompt: str,
+    files: Sequence[NamedFile],
+    environment: "Environment",
+    runtime: Callable[[], Runtime],
+    pasted: Sequence[Span] = (),
 ) -> ModelRequest | WritePrompt:
     """The prompt with its files. One with files on another host or MCP resources is written in its turn: reading them
     can take long, and until then it waits in the queue like any other. Raises `AttachmentRefused`."""
     if not files:
-        return prompt_message(prompt)
+        return prompt_message(prompt, pasted)
     if not any(file.is_pending for file in files):
-        return prompt_message(await prompt_content(prompt, files, runtime()))
+        return prompt_message(await prompt_content(prompt, files, runtime()), pasted)
 
     async def write(approvals: Approvals) -> ModelRequest:
         read = await with_resources(files, environment, runtime().settings)
-        return prompt_message(await prompt_content(prompt, read, runtime()))
+        return prompt_message(await prompt_content(prompt, read, runtime()), pasted)
 
     return write
 

@@ -8,7 +8,7 @@ from pydantic_ai.messages import ModelRequest, UserContent, UserPromptPart
 
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.context.measure.file_costs import TEXT_ONLY
-from co_tui.events.stored_messages import COMMAND
+from co_tui.events.stored_messages import COMMAND, PASTED, Span
 from co_tui.inert import one_line
 from co_tui.session.attachments import fenced, has_images, with_files
 from co_tui.session.file_references import NAME_CHARS, NamedFile
@@ -17,9 +17,10 @@ from co_tui.session.runtime.runtime import Runtime
 PromptContent: TypeAlias = str | Sequence[UserContent]
 
 
-def prompt_message(content: PromptContent) -> ModelRequest:
-    """A prompt with its attachments."""
-    return ModelRequest(parts=[UserPromptPart(content)], timestamp=datetime.now(UTC))
+def prompt_message(content: PromptContent, pasted: Sequence[Span] = ()) -> ModelRequest:
+    """A prompt with its attachments; `pasted` are the parts of its text that were pasted and folded."""
+    metadata = {PASTED: [list(span) for span in pasted]} if pasted else None
+    return ModelRequest(parts=[UserPromptPart(content)], timestamp=datetime.now(UTC), metadata=metadata)
 
 
 def command_message(command: str, how: str, output: str, where: str) -> ModelRequest:

@@ -19,6 +19,7 @@ from co_tui.events import (
     TurnEnded,
 )
 from co_tui.events.storable import storable_text
+from co_tui.events.stored_messages import Span
 from co_tui.inert import shell_text
 from co_tui.session.approvals.modes import begin_in_mode, tighter_mode
 from co_tui.session.approvals.standing_approvals import StandingApprovals
@@ -242,19 +243,24 @@ class Session:
         """Give these events no longer."""
         self._recorder.leave(events)
 
-    async def submit(self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False) -> Outcome:
+    async def submit(
+        self, prompt: str, *, files: Sequence[NamedFile] = (), steer: bool = False, pasted: Sequence[Span] = ()
+    ) -> Outcome:
         """Send a prompt and wait for the end of its turn. While a turn or a compaction runs, prompts wait in order.
 
         The files are attached. Raises `AttachmentRefused` or `PromptRefused` before anything is sent.
         `/name …` runs the slash command of that name from a file or an MCP server, if there is one.
         With `steer` it joins the running turn before its next request; if none runs, it is the next prompt.
+        `pasted` are the parts of the prompt that the user pasted, so that what was typed can be told from them.
         Open approval questions count as not answered: the turn that asked them ends.
         """
         if not prompt.strip():
             raise ValueError("The prompt is empty.")
         prompt = storable_text(shell_text(prompt))
         found = await self._command_in(prompt)
-        message = await written(prompt, files if found is None else (), self._environment, lambda: self._runtime)
+        message = await written(
+            prompt, files if found is None else (), self._environment, lambda: self._runtime, pasted
+        )
         if (turn := self._work.turn) is not None:
             turn.skip_questions()
         if found is not None:

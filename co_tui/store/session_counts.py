@@ -25,7 +25,7 @@ from co_tui.events import (
 from co_tui.events.event import payload_of
 from co_tui.events.facts.context import TURN
 from co_tui.events.storable import dump
-from co_tui.events.stored_messages import prompt_of, title_of
+from co_tui.events.stored_messages import title_in
 
 
 @dataclass(slots=True)
@@ -98,8 +98,7 @@ class SessionCounters:
             return
         self.messages += 1
         self.turns = max(self.turns, fact.turn)
-        if not self.title and (prompt := prompt_of(fact.message)) is not None:
-            self.title = title_of(prompt)
+        self.title = self.title or title_in(fact.message)
 
     def _add_extra_cost(self, cost: float | None) -> None:
         self.cost += cost or 0.0

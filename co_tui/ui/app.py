@@ -17,6 +17,7 @@ from textual.theme import Theme
 from textual.worker import WorkerFailed
 
 from co_tui.agent.models.catalogue import EMBEDDED
+from co_tui.events.stored_messages import Span
 from co_tui.inert import inert, one_line
 from co_tui.key_names import key_name
 from co_tui.session.file_references import NamedFile
@@ -258,10 +259,12 @@ class CoTui(CommandMenus, App[None]):
 
     # The ChatHost protocol
 
-    def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
+    def send(
+        self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False, pasted: Sequence[Span] = ()
+    ) -> None:
         from co_tui.ui.control.prompts_under_way import OutgoingPrompt
 
-        self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers))
+        self.controller.sender.send(OutgoingPrompt(prompt, tuple(files), steers, tuple(pasted)))
 
     def alert(self, text: str) -> None:
         latest_sign = max(self.last_typed_at, self._started_at)

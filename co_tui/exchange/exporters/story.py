@@ -21,7 +21,7 @@ from co_tui.events import (
 from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, images_in
 from co_tui.events.replaced import without_replaced
-from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces, prompt_of, title_of
+from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces, prompt_of, title_in
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import Stage, call_summary, result_summary, stage_of
 from co_tui.times import local_text
@@ -220,7 +220,7 @@ class _StoryBuilder:
         story.messages += 1
         prompt = None if fact.agent else prompt_of(message)
         if prompt is not None:
-            story.title, self._plan = story.title or title_of(prompt), None
+            story.title, self._plan = story.title or title_in(message), None
         model = message.get("model_name")
         story.model = story.model or (model if isinstance(model, str) else "")
         for role, text, part in pieces(message):

@@ -54,6 +54,7 @@ from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.facts.base import Logged
 from co_tui.events.facts.context import TURN
 from co_tui.events.stored_messages import prompt_of, title_of
+from co_tui.events.stored_messages import title_in
 from co_tui.events.tool_wording import CUT_SHORT
 from co_tui.session.approvals.marks import is_narrow
 from co_tui.session.state.history_edits import lived_through
@@ -230,9 +231,7 @@ def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
     state = state.but(seq=seq_of(event), transcript=state.transcript.append(entry))
     if fact.agent:
         return _delegated(state, fact.agent, history=_delegation(state, fact.agent).history.append(entry))
-    title = state.title
-    if not title and (prompt := prompt_of(fact.message)) is not None:
-        title = title_of(prompt)
+    title = state.title or title_in(fact.message)
     if opens_turn := fact.turn > state.turn:
         state = _without_running(state)
     return _unmeasured(state).but(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from co_tui.events import Event
+from co_tui.events.stored_messages import Span
 from co_tui.session.file_references import NamedFile
 
 if TYPE_CHECKING:
@@ -103,8 +104,11 @@ class ChatHost(Protocol):
     def refresh_commands(self) -> None:
         """Read again which commands files and MCP servers offer."""
 
-    def send(self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False) -> None:
-        """Send a prompt with these files; with `steers`, to the running turn if there is one."""
+    def send(
+        self, prompt: str, files: Sequence[NamedFile] = (), *, steers: bool = False, pasted: Sequence[Span] = ()
+    ) -> None:
+        """Send a prompt with these files; with `steers`, to the running turn if there is one. `pasted` are the parts
+        of it that were pasted and folded."""
 
     async def use_configured_model(self) -> bool:
         """Let the configured model answer in the example session; False if it cannot, or the user does not want it."""

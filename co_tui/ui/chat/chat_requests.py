@@ -182,7 +182,7 @@ class ChatRequests(SafeScreen, Screen[None]):
             self._host.run_command(called.name, called.arguments)
         else:
             self.transcript.follow_end()
-            self._host.send(event.text, event.files, steers=event.steers)
+            self._host.send(event.text, event.files, steers=event.steers, pasted=event.pasted)
 
     async def use_configured_model(self) -> bool:
         """Let the configured model answer in the example session; False if it cannot, or the user does not want it."""

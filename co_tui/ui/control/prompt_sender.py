@@ -225,7 +225,7 @@ class PromptSender:
             elif session.state.model == EXAMPLE_MODEL and not await self._chat.use_configured_model():
                 self.give_back(prompt.text)
             else:
-                await session.submit(prompt.text, files=prompt.files, steer=prompt.steers)
+                await session.submit(prompt.text, files=prompt.files, steer=prompt.steers, pasted=prompt.pasted)
         except (AttachmentRefused, CommandRefused, PromptRefused) as refused:
             self._chat.feed.note(str(refused), "error")
             self.give_back(prompt.text)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from co_tui.events import CommandOutput, Fact, Message
-from co_tui.events.stored_messages import command_in, prompt_of
+from co_tui.events.stored_messages import Span, command_in, prompt_of
 from co_tui.session.file_references import NamedFile
 
 
@@ -14,6 +14,8 @@ class OutgoingPrompt(NamedTuple):
     text: str
     files: tuple[NamedFile, ...] = ()
     steers: bool = False
+    pasted: tuple[Span, ...] = ()
+    """The parts of the text that were pasted and folded."""
 
 
 class PromptsUnderWay:

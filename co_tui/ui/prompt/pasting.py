@@ -3,7 +3,7 @@
 import asyncio
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +14,7 @@ from textual.message import Message
 from textual.widgets.text_area import Location
 
 from co_tui.events.images import image_type
+from co_tui.events.stored_messages import Span, pasted_size
 from co_tui.late_pattern import late_pattern
 from co_tui.session.file_references import MOST_FILES, SNIFFED_BYTES, NamedFile, name_of, reference
 from co_tui.session.workplace.here.local_workplace import LocalWorkplace
@@ -35,6 +36,8 @@ _NO_BREAK_SPACE = "\u00a0"
 """In markers, so that the same words typed by hand stay what they are."""
 _TEXT_MARKER = late_pattern(rf"\[pasted{_NO_BREAK_SPACE}[^\]\n]*\]")
 
+MAX_SEEN: Final = 20
+MAX_TYPED_LINE: Final = 300
 MAX_KEPT: Final = 10
 """Images kept, so that undo and earlier prompts can restore theirs."""
 MAX_DROPPED_CHARS: Final = 10_000
@@ -267,8 +270,10 @@ def _is_image(path: Path) -> bool:
 class PastedTexts:
     """Texts by marker."""
 
-    def __init__(self) -> None:
+    def __init__(self, seen: Iterable[str] = ()) -> None:
+        """`seen` are the texts that were pasted before: a prompt that comes back with them has them folded again."""
         self._texts: dict[str, str] = {}
+        self.seen = list(seen)[-MAX_SEEN:]
 
     def fold(self, text: str) -> str:
         """The text itself, or a marker if it is long."""
@@ -276,21 +281,41 @@ class PastedTexts:
         return self._marker(text) if is_long or self._quotes_marker(text) else text
 
     def fold_if_slow(self, text: str) -> str:
-        """The text itself, or a marker if editing it would be slow."""
+        """A text that comes back, with what was pasted folded again; more of it is folded if editing it would be slow,
+        but not a short line at its beginning or end, which was typed most likely."""
+        for pasted in sorted(self.seen, key=len, reverse=True):
+            if pasted in text and not self._quotes_marker(text):
+                before, _, behind = text.partition(pasted)
+                return f"{self.fold_if_slow(before)}{self._marker(pasted)}{self.fold_if_slow(behind)}"
         is_slow = len(text) > SLOW_FROM_CHARS or max(map(len, text.split("\n"))) > SLOW_FROM_LINE_CHARS
-        return self._marker(text) if is_slow or self._quotes_marker(text) else text
+        if not is_slow or self._quotes_marker(text):
+            return self._marker(text) if is_slow or self._quotes_marker(text) else text
+        start = len(text) - len(text.partition("\n")[2]) if 0 < text.find("\n") <= MAX_TYPED_LINE else 0
+        last = text.rstrip("\n").rfind("\n")
+        end = last if start < last and len(text) - last <= MAX_TYPED_LINE else len(text)
+        return f"{text[:start]}{self._marker(text[start:end])}{text[end:]}"
+
+    def spans_in(self, text: str) -> list[Span]:
+        """Where the texts of the markers in a text begin and end once they are in place of them."""
+        spans, longer = list[Span](), 0
+        for found in _TEXT_MARKER.finditer(text):
+            if (pasted := self._texts.get(found[0])) is not None:
+                start = found.start() + longer
+                spans.append((start, start + len(pasted)))
+                longer += len(pasted) - len(found[0])
+        return spans
 
     def _quotes_marker(self, text: str) -> bool:
         """Whether it holds the marker of another text, copied from the screen."""
         return self.unfold(text) != text
 
     def _marker(self, text: str) -> str:
-        lines = text.removesuffix("\n").count("\n") + 1
-        size = f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
+        size = pasted_size(text)
         marker, number = _marker_for(size), 2
         while self._texts.get(marker, text) != text:
             marker, number = _marker_for(f"{size} · {number}"), number + 1
         self._texts[marker] = text
+        self.seen = [*(each for each in self.seen if each != text), text][-MAX_SEEN:]
         return marker
 
     def unfold(self, text: str) -> str:

@@ -15,6 +15,7 @@ from textual.strip import Strip
 from textual.widgets import TextArea
 from textual.widgets.text_area import EditResult, Location
 
+from co_tui.events.stored_messages import Span
 from co_tui.session.file_references import NamedFile, NamedFiles
 from co_tui.session.slash import typed_command
 from co_tui.ui.keys import command_table
@@ -50,13 +51,17 @@ class Prompt(PastingArea, SafeTextArea):
     ]
 
     class Submitted(Message):
-        def __init__(self, text: str, files: tuple[NamedFile, ...] = (), *, steers: bool = False) -> None:
+        def __init__(
+            self, text: str, files: tuple[NamedFile, ...] = (), *, steers: bool = False, pasted: Sequence[Span] = ()
+        ) -> None:
             super().__init__()
             self.text = text
             self.files = files
             """The attached files."""
             self.steers = steers
             """Whether it is meant for the running turn."""
+            self.pasted = pasted
+            """The parts of the text that were pasted and folded."""
 
     class Edited(Message):
         """The text or its completions changed."""
@@ -311,9 +316,9 @@ class Prompt(PastingArea, SafeTextArea):
             self.post_message(self.Refused(" ".join((*troubles, "Press Enter again to send anyway."))))
             return
         self._refused = ""
-        pictures = images.in_text(text) if says else ()
+        pictures, pasted = images.in_text(text) if says else (), self._pasted.spans_in(self.text) if says else ()
         self._leave(text)
-        self.post_message(self.Submitted(text, (*named.files, *pictures), steers=steers))
+        self.post_message(self.Submitted(text, (*named.files, *pictures), steers=steers, pasted=pasted))
 
     def _knows(self, name: str) -> bool:
         """Whether it is a command, built in or not."""
@@ -324,7 +329,7 @@ class Prompt(PastingArea, SafeTextArea):
         self._remember(text)
         self._put_aside = [each for each in self._put_aside if each != text]
         self.text = ""
-        self._pasted = PastedTexts()  # undo does not go back beyond this
+        self._pasted = PastedTexts(self._pasted.seen)  # undo does not go back beyond this
 
     def _remember(self, text: str) -> None:
         for each in (*self._unsent_edits(), text):

@@ -60,6 +60,8 @@ class Block:
     tool_name: str = ""
     tool_call_id: str = ""
     result: str = ""
+    short: str = ""
+    """A prompt with its pasted parts as tokens; shown while it is folded."""
     colours: "tuple[Coloured, ...]" = ()
     """Of the result, as the command printed it."""
     status: str = ""
@@ -141,7 +143,7 @@ class Block:
 
     @property
     def foldable(self) -> bool:
-        return self.is_step or self.is_long_prompt
+        return self.is_step or self.is_long_prompt or bool(self.short)
 
     @property
     def is_drawn_image(self) -> bool:

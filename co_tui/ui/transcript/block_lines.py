@@ -38,6 +38,7 @@ LINE_END = "\n"
 BETWEEN_DONE = "   "
 INDENT = "  "
 PINNED = "◉ pinned  "
+UNFOLDS = "Enter expands, v shows all"
 NOT_IN_CONTEXT = "not in context"
 QUOTED = ("quoted in the summary", "quoted")
 DASH = "┄"
@@ -87,8 +88,11 @@ def _user(block: Block, renderer: TextRenderer, width: int) -> list[Strip]:
     bar, room = Segment(BAR, renderer.you), prose_width(width) - len(BAR)
     if block.queued:
         return [_prefixed(bar, _queued(block, renderer, room))]
-    text = _beginning(block.text) if block.folded else block.text
-    more = f"… {_rest(block.text[len(text) :])} (Enter expands, v shows all)" if block.folded else ""
+    text = whole = block.short or block.text if block.folded else block.text
+    if block.folded and block.is_long_prompt:
+        text = _beginning(whole)
+    left = f"… {_rest(whole[len(text) :])} " if len(text) < len(whole) else ""
+    more = f"{left}({UNFOLDS})" if left or (block.folded and block.short) else ""
     lines = [*_clipped(text, renderer, room), *(renderer.plain(more, room, renderer.muted) if more else ())]
     return [_prefixed(bar, line) for line in lines]
 

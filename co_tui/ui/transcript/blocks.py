@@ -33,6 +33,16 @@ from co_tui.events.images import StoredImage, attached_image, image_of, images_i
 from co_tui.events.model_names import model_name
 from co_tui.events.stored_messages import Role, attached_name, command_in, note_heading, note_source, pieces
 from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces
+from co_tui.events.stored_messages import (
+    Role,
+    attached_name,
+    command_in,
+    note_source,
+    pasted_in,
+    pasted_size,
+    pieces,
+    replaced_spans,
+)
 from co_tui.events.tool_calls import PRINTING_TOOLS
 from co_tui.events.tool_wording import (
     INTERRUPTED,
@@ -70,6 +80,7 @@ _NEXT_STEPS = {
     **dict.fromkeys(_PASSING, "{continue} retries, {model} chooses another model."),
 }
 """What the user can do about a failed turn, where the error message does not say so."""
+LINE_BREAK = "\n"
 ASKED, WAITS, RUNS = "asked below", "waits", "running"
 """The status of calls once one of their reply is asked about."""
 SPEAKER_CHARS = 40
@@ -367,17 +378,20 @@ class BlockBuilder:
                     source = note_source(message)
                     self.model_note(source, text.removeprefix(note_heading(source)), seq)
                 case _:
-                    last = self._spoken(role, text, part, time, seq) or last
+                    last = self._spoken(message, role, text, part, time, seq) or last
         if interrupted and last is not None:
             last.interrupted = True
 
-    def _spoken(self, role: Role, text: str, part: Json, time: str, seq: int) -> Block | None:
+    def _spoken(self, message: Json, role: Role, text: str, part: Json, time: str, seq: int) -> Block | None:
         """The block of something that the user or the model said; None if there is nothing to show."""
         match role:
             case "user":
                 images = images_in(part)
-                block = self.user(text_without_images(part) if images else text, time, seq=seq)
+                said = text_without_images(part) if images else text
+                block = self.user(said, time, seq=seq)
                 block.images = _block_images(images)
+                if pasted := pasted_in(message):
+                    block.short, block.folded = inert(replaced_spans(said, pasted, pasted_token)), True
                 return block
             case "assistant" if (made := image_of(part.get("content"))) is not None:
                 return self.made(made, time, seq)
@@ -417,6 +431,11 @@ class BlockBuilder:
 def speaker(model: str) -> str:
     """How a model signs its replies: its name, without provider and address."""
     return EMBEDDED_LABEL if model == EMBEDDED else one_line(model_name(model), SPEAKER_CHARS)
+
+
+def pasted_token(text: str) -> str:
+    """What is shown of a pasted part of a prompt, on a line of its own where the text has line breaks there."""
+    return f"[pasted {pasted_size(text)}]{LINE_BREAK if text.endswith(LINE_BREAK) else ''}"
 
 
 def images_status(images: Sequence[StoredImage]) -> str:

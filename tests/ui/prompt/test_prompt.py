@@ -23,6 +23,7 @@ from co_tui.ui.widgets.safe_text_area import SafeTextArea
 from tests.support.long_run import drawn
 from tests.support.provider import Provider, Reply
 from tests.support.screen import ask, launch_for, look_in_one_app, running, screen_text, transcript_text, until
+from tests.support.stores import listed
 from tests.support.waiting import PATIENCE_S
 
 BURSTS = drawn(2)
@@ -295,6 +296,53 @@ async def test_a_folded_paste_goes_as_one_and_survives_as_a_draft(home: Path, pr
         session_id = app.controller.session_id
     async with running(launch_for(home, provider, session_id=session_id)) as (app, _):
         assert app.chat.prompt.whole == line and len(app.chat.prompt.text) < 100
+
+
+async def test_the_words_around_a_paste_stay_visible_in_the_chat_and_as_the_title(
+    home: Path, provider: Provider
+) -> None:
+    pasted = "".join(f"2026-01-{n:02} a line of the log\n" for n in range(1, 31))
+    async with running(launch_for(home, provider)) as (app, pilot):
+        app.post_message(Paste(pasted))
+        await until(pilot, lambda: shown(app) == "[pasted 30 lines]")
+        app.chat.prompt.insert("what went wrong here?")
+        await pilot.press("enter")
+        await until(pilot, lambda: len(provider.requests) == 1 and app.controller.idle)
+        assert provider.requests[0]["messages"][-1]["content"] == f"{pasted}what went wrong here?"
+        assert app.controller.state.title == "what went wrong here?" == listed(home)[0].title
+        text = screen_text(app)
+        assert "[pasted 30 lines]" in text and "what went wrong here?" in text and "a line of the log" not in text
+        (block,) = (block for block in app.chat.transcript.blocks if block.kind == "user")
+        app.chat.transcript._toggle(block)
+        await until(pilot, lambda: "2026-01-30 a line of the log" in screen_text(app))
+        await pilot.press("up")
+        assert shown(app) == "[pasted 30 lines]what went wrong here?", "it comes back as it was written"
+        app.chat.prompt.clear()
+        session_id = app.controller.session_id
+    async with running(launch_for(home, provider, session_id=session_id)) as (app, pilot):
+        await until(pilot, lambda: "[pasted 30 lines]" in screen_text(app))
+        assert "what went wrong here?" in screen_text(app) and "a line of the log" not in screen_text(app)
+
+
+def test_a_text_that_comes_back_has_its_pastes_folded_and_nothing_else() -> None:
+    pasted = PastedTexts()
+    log, other = "a line\n" * 20, "b\n" * 12
+    written = f"explain {pasted.fold(log)} and then {pasted.fold(other)}please"
+    again = PastedTexts(pasted.seen)
+    whole = pasted.unfold(written)
+    assert again.fold_if_slow(whole) == written and again.unfold(written) == whole
+    assert [whole[start:end] for start, end in again.spans_in(written)] == [log, other]
+
+
+def test_a_draft_of_another_run_keeps_its_first_and_last_line_in_sight() -> None:
+    pasted = PastedTexts()
+    log = "a long line of a log\n" * 900
+    draft = f"explain this:\n{log}and be brief"
+    folded = pasted.fold_if_slow(draft)
+    assert pasted.unfold(folded) == draft
+    first, *_, last = folded.split("\n")
+    assert first == "explain this:" and last == "and be brief" and len(folded) < 60
+    assert pasted.fold_if_slow("x" * 20_000).startswith("[pasted")
 
 
 def test_two_pastes_of_the_same_size_are_distinguished() -> None:

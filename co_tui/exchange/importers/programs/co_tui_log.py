@@ -11,7 +11,7 @@ from co_tui.agent.model_messages import read_messages
 from co_tui.events import Event, Message, SessionRename, Unknown, is_durable
 from co_tui.events.decisions import refusals, without_decisions
 from co_tui.events.event import decode
-from co_tui.events.stored_messages import prompt_of, title_of
+from co_tui.events.stored_messages import title_in
 from co_tui.exchange.importers.foreign_files import Document, Record
 from co_tui.exchange.importers.foreign_values import read_time, readable
 from co_tui.exchange.importers.imported import ImportedSession, written
@@ -91,8 +91,7 @@ def _title(log: tuple[Event, ...]) -> str:
     titles = [event.fact.title for event in log if isinstance(event.fact, SessionRename)]
     if titles:
         return titles[-1]
-    prompts = (prompt_of(event.fact.message) for event in log if isinstance(event.fact, Message))
-    return title_of(next(filter(None, prompts), ""))
+    return next(filter(None, (title_in(event.fact.message) for event in log if isinstance(event.fact, Message))), "")
 
 
 IMPORTERS: Final = (DocumentImporter("co-tui", recognises, load, OWN),)
