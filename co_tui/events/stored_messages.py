@@ -248,11 +248,16 @@ def pasted_size(text: str) -> str:
     return f"{lines:,} lines" if lines > 1 else f"{len(text):,} characters"
 
 
-def title_in(message: Json) -> str:
-    """The default title of a session that begins with this prompt: its first typed line, else its first line; empty if
-    it is no prompt."""
+def typed_in(message: Json) -> str:
+    """A prompt without what was pasted, or all of it if nothing was typed; empty if it is no prompt."""
     prompt = prompt_of(message) or ""
-    return title_of(replaced_spans(prompt, pasted_in(message), lambda _: "\n")) or title_of(prompt)
+    typed = replaced_spans(prompt, pasted_in(message), lambda _: "\n")
+    return typed if typed.strip() else prompt
+
+
+def title_in(message: Json) -> str:
+    """The default title of a session that begins with this prompt; empty if it is no prompt."""
+    return title_of(typed_in(message))
 
 
 def replacing_texts(messages: Iterable[Json]) -> Iterator[str]:

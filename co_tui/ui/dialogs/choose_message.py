@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from co_tui.events import Json, Ref
 from co_tui.events.file_diff import diff_in, read_diff
-from co_tui.events.stored_messages import REPLACES, pieces, prompt_of
+from co_tui.events.stored_messages import REPLACES, pieces, typed_in
 from co_tui.events.tool_wording import piece_line, piece_text
 from co_tui.inert import one_line
 from co_tui.session.state.session_state import Entry
@@ -62,7 +62,7 @@ def prompt_row(entry: Entry, changed: Sequence[str] = ()) -> Row:
     turn."""
     more = f" +{len(changed) - FILES_NAMED}" if len(changed) > FILES_NAMED else ""
     files = f"{CHANGED} {', '.join(changed[:FILES_NAMED])}{more}" if changed else ""
-    text = one_line(prompt_of(entry.message) or "", LINE_CHARS)
+    text = one_line(typed_in(entry.message), LINE_CHARS)
     return Row(entry.ref, entry.turn, _LABELS["user"], text, files=one_line(files, FILES_CHARS))
 
 

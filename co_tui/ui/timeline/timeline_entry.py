@@ -8,7 +8,7 @@ from rich.style import Style
 from rich.text import Text
 
 from co_tui.events import Event, Fact, Message
-from co_tui.events.stored_messages import prompt_of
+from co_tui.events.stored_messages import typed_in
 from co_tui.events.symbols import EntryStyle, EntryWeight
 from co_tui.events.wording import clock, short
 
@@ -69,7 +69,7 @@ def _style_below(entry: EntryStyle, styles: Mapping[EntryWeight, Style]) -> Styl
 
 def _gist(fact: Fact) -> str:
     """How the prompt of a turn starts; empty for other facts."""
-    return short(prompt_of(fact.message) or "") if isinstance(fact, Message) else ""
+    return short(typed_in(fact.message)) if isinstance(fact, Message) else ""
 
 
 def _with_gist(first: str, gist: str, room: int) -> str:

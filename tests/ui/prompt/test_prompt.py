@@ -311,7 +311,12 @@ async def test_the_words_around_a_paste_stay_visible_in_the_chat_and_as_the_titl
         assert provider.requests[0]["messages"][-1]["content"] == f"{pasted}what went wrong here?"
         assert app.controller.state.title == "what went wrong here?" == listed(home)[0].title
         text = screen_text(app)
-        assert "[pasted 30 lines]" in text and "what went wrong here?" in text and "a line of the log" not in text
+        assert (
+            "turn 1 · what went" in text
+            and "[pasted 30 lines]" in text
+            and "what went wrong here?" in text
+            and "a line of the log" not in text
+        )
         (block,) = (block for block in app.chat.transcript.blocks if block.kind == "user")
         app.chat.transcript._toggle(block)
         await until(pilot, lambda: "2026-01-30 a line of the log" in screen_text(app))
