@@ -298,15 +298,13 @@ def as_printed(message: ModelRequest) -> ModelRequest:
     is_own = COMMAND in (message.metadata or {})
     parts = list(message.parts)
     for index, part in enumerate(parts):
-        is_printed = is_own if isinstance(part, UserPromptPart) else _is_of_command(part)
-        if is_printed and isinstance(part.content, str) and (said := printed(part.content).text) != part.content:
+        is_result = isinstance(part, ToolReturnPart) and part.tool_name in PRINTING_TOOLS
+        if not isinstance(part, ToolReturnPart | UserPromptPart) or not (is_result or is_own):
+            continue
+        if isinstance(part.content, str) and (said := printed(part.content).text) != part.content:
             parts[index] = replace(part, content=said)  # type: ignore[arg-type]
     changed = any(map(is_not, parts, message.parts))
     return replace(message, parts=parts) if changed else message
-
-
-def _is_of_command(part: ModelRequestPart) -> bool:
-    return isinstance(part, ToolReturnPart) and part.tool_name in PRINTING_TOOLS
 
 
 def _reference(part: ToolReturnPart, text: str) -> str:
