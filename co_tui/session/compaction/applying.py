@@ -114,8 +114,10 @@ class Applier:
         pre, after = measured.reading.current_tokens, await reading_after(history, measured, done, may_grow=True)
         exchange = _exchange(history.entries, measured, done)
         kept = [message for index, message in enumerate(measured.live) if index not in indexes]
+        removed = None if history.agent else removed_by(exchange, history.state)
         fact = with_token_parts(exchange, kept, done.messages, after).but(
-            originals=0 if history.agent else messages_removed_by(exchange, history.state),
+            originals=removed.messages if removed else 0,
+            summarised_now=removed.undoable if removed else None,
             note="their summary follows",
             trigger=job.trigger,
             pre_tokens=pre,

@@ -53,7 +53,6 @@ from co_tui.events import (
 from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.facts.base import Logged
 from co_tui.events.facts.context import TURN
-from co_tui.events.stored_messages import prompt_of, title_of
 from co_tui.events.stored_messages import title_in
 from co_tui.events.tool_wording import CUT_SHORT
 from co_tui.session.approvals.marks import is_narrow

@@ -31,12 +31,11 @@ from co_tui.events import (
 from co_tui.events.file_diff import diff_in
 from co_tui.events.images import StoredImage, attached_image, image_of, images_in, text_without_images
 from co_tui.events.model_names import model_name
-from co_tui.events.stored_messages import Role, attached_name, command_in, note_heading, note_source, pieces
-from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces
 from co_tui.events.stored_messages import (
     Role,
     attached_name,
     command_in,
+    note_heading,
     note_source,
     pasted_in,
     pasted_size,
