@@ -29,7 +29,20 @@ Decide: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Verdict]]
 """The verdict on a call, given its tool and arguments."""
 DescribeCall: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[str]]
 """What a call would do, as text or diff; raises what the tool raises for a call that cannot work."""
-Around: TypeAlias = Callable[[str, Verdict], AbstractAsyncContextManager[None]]
+
+
+class RunningCall(NamedTuple):
+    """A call that runs now."""
+
+    tool: str
+    verdict: Verdict
+    call_id: str = ""
+    """Empty for what is run for a slash command."""
+    is_replaced: bool = False
+    """Whether a hook gave it another input than the model wrote."""
+
+
+Around: TypeAlias = Callable[[RunningCall], AbstractAsyncContextManager[None]]
 """Entered around each call that runs."""
 WHAT: Final = "what"
 """Metadata key with which a tool that asks by itself says what a call would do."""
@@ -149,7 +162,7 @@ class NoCallHooks:
         pass
 
 
-def nothing_around(tool: str, verdict: Verdict) -> AbstractAsyncContextManager[None]:
+def nothing_around(call: RunningCall) -> AbstractAsyncContextManager[None]:
     """For agents whose calls change no files."""
     return nullcontext()
 
@@ -273,12 +286,12 @@ class _AskingToolset(WrapperToolset[Any]):
         gate, call_id = self.gate(), ctx.tool_call_id or ""
         await gate.wait_for_turn(call_id)
         try:
-            tool_args, verdict = await self._allowed(name, tool_args, call_id, tool, gate)
+            written, (tool_args, verdict) = tool_args, await self._allowed(name, tool_args, call_id, tool, gate)
         finally:
             gate.decided(call_id)
         token = VERDICT.set(verdict)
         try:
-            async with self.around(name, verdict):
+            async with self.around(RunningCall(name, verdict, call_id, tool_args != written)):
                 try:
                     result = await super().call_tool(name, tool_args, ctx, tool)
                 except ApprovalRequired as asks:  # the tool asks by itself

@@ -80,12 +80,12 @@ class Recorder:
         """Returns once the facts are durable; only then do state and listeners know of them."""
         return await self._in_order(self._write(facts, ends_draft))
 
-    async def record_said(self, fact: Fact, *, ends_draft: bool = False) -> None:
+    async def record_said(self, *facts: Fact, ends_draft: bool = False) -> None:
         """As `record`, for what already happened: what cannot be logged now is retried until it can be.
 
         Still raises: nothing may continue without its log.
         """
-        await self._in_order(self._write_or_keep(fact, ends_draft))
+        await self._in_order(self._write_or_keep(facts, ends_draft))
 
     async def record_eventually(self, fact: Fact) -> None:
         """As `record_said`, for what cannot be refused: a failure is announced and retried, not raised, and who is
@@ -121,11 +121,11 @@ class Recorder:
         finally:
             self._order.release()
 
-    async def _write_or_keep(self, fact: Fact, ends_draft: bool) -> None:
+    async def _write_or_keep(self, facts: tuple[Fact, ...], ends_draft: bool) -> None:
         try:
-            await self._write((fact,), ends_draft)
+            await self._write(facts, ends_draft)
         except StoreError as error:
-            self._unsaved += (fact,)
+            self._unsaved += facts
             self._unsaved_end_draft |= ends_draft
             self.announce(MessageNotSaved(why=str(error)))
             if self._saving_again is None or self._saving_again.done():

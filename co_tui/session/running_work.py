@@ -273,10 +273,10 @@ class RunningWork:
     async def command(self, command: str) -> Outcome:
         if self._recorder.state.pending:
             raise CommandRefused("Answer the pending question first; then run the command.")
-        start = self._factory.tools.workplace.start_command
-        run = UserCommand(self._runtime, command, self._environment.workplace.text, start)
-        async with self._factory.tools.files.around():
-            outcome = await self._stoppable(run, run.run())
+        tools = self._factory.tools
+        start, around = tools.workplace.start_command, tools.files.around
+        run = UserCommand(self._runtime, command, self._environment.workplace.text, start, around)
+        outcome = await self._stoppable(run, run.run())
         await self._runtime.history.report_if_changed()
         return outcome
 

@@ -39,6 +39,7 @@ Fact: TypeAlias = (
     | life.PromptReturned
     | conversation.Message
     | conversation.MessageNotSaved
+    | conversation.CallOutcome
     | conversation.TurnEnded
     | conversation.StreamDelta
     | conversation.StreamReset

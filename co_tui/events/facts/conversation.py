@@ -1,6 +1,6 @@
 """Messages, streaming, tool activity and failures."""
 
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from co_tui.events.facts.base import NOTHING, Announced, Json, Logged, Occurrence
 from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
@@ -41,6 +41,40 @@ class TurnEnded(Announced):
     outcome: Literal["done", "interrupted", "failed"]
     text: str = ""
     """What a slash command answered, or why the prompt was not sent."""
+
+
+CallEnd: TypeAlias = Literal["done", "failed", "timed out", "stopped", "refused", "replaced by a hook"]
+
+
+class CallOutcome(Logged):
+    """How a tool call ended, what it read and what it wrote, as the machine saw it. Logged right before the message
+    with the result; `call_id` is empty for the user's own command."""
+
+    TYPE = "call.outcome"
+    ENTRY = None
+    call_id: str
+    exit_code: int | None = None
+    """Of a command that ran to its end."""
+    ended: CallEnd
+    """`failed` also with an exit code other than 0; `replaced by a hook` if it ran with another input than the model
+    wrote."""
+    read: tuple[Json, ...] = ()
+    """Files that a file tool showed: each has its `path`, with the `first` and `last` line unless it is no text."""
+    written: tuple[Json, ...] = ()
+    """Files that changed while it ran: each has its `path`; the lines `added` and `removed`, unless it is no text; and
+    what the file is `now`, as in `files.changed`."""
+    is_complete: bool = False
+    """Whether nothing else in the folder can have changed: there are snapshots from before and after it, or it cannot
+    write."""
+    agent: str = ""
+    """Whose call it is: two agents may use the same id."""
+
+    def timeline_text(self) -> str:
+        """The chat shows how each call ended, and `files.changed` is on the timeline."""
+        return ""
+
+    def export_entry(self) -> None:
+        """The call is exported with its result."""
 
 
 class StreamDelta(Announced):

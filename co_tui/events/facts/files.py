@@ -1,10 +1,15 @@
 """What happened to the files of the session's folder (E13)."""
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from co_tui.events.facts.base import Logged
+from co_tui.events.facts.base import NOTHING, Json, Logged
 from co_tui.events.symbols import EntryKind, EntryStyle, EntryWeight
 from co_tui.events.wording import ExportEntry, counted, long, short
+
+NEW: Final = "new"
+GONE: Final = "gone"
+AS_BEFORE: Final = "as before"
+"""What a changed file is now, compared to before the session first changed it; other changed files have no word."""
 
 
 class FilesTouched(Logged):
@@ -30,6 +35,9 @@ class FilesChanged(FilesTouched):
     TYPE = "files.changed"
     ENTRY = EntryStyle("✎", EntryKind.WORK, is_quiet=True)
     DONE = "changed"
+    now: Json = NOTHING
+    """What some of the paths are now: `new`, `gone` or `as before`, compared to before the session first changed them.
+    """
 
 
 class FilesRestored(FilesTouched):

@@ -3,19 +3,24 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Final, Literal
 
 from pydantic_ai.messages import ModelRequest
 
 from co_tui.events import CommandOutput, Message
+from co_tui.events.facts.conversation import CallEnd
 from co_tui.events.storable import dump
 from co_tui.session.processes.child_process import LINGER_S, BoundedOutput
 from co_tui.session.prompt_messages import command_message
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
+from co_tui.session.tools.call_facts import CallFacts
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.workplace.session_workplace import UserProcess
 
+Around = Callable[[CallFacts], AbstractAsyncContextManager[None]]
+"""Entered around the command; adds what changed in the folder to its facts."""
 StartCommand = Callable[[str, Callable[[bytes], None]], Awaitable[UserProcess]]
 """Starts a command; its output goes to the function. Raises OSError and ValueError."""
 SHOW_EVERY_S: Final = 0.1
@@ -34,8 +39,10 @@ class CommandRefused(Exception):
 class UserCommand:
     """One run of a command. Its output so far is saved, even if co-tui is killed."""
 
-    def __init__(self, runtime: Runtime, command: str, where: str, start: StartCommand) -> None:
+    def __init__(self, runtime: Runtime, command: str, where: str, start: StartCommand, around: Around) -> None:
         """`where` names the folder in which `start` runs it."""
+        self._around = around
+        self._facts = CallFacts()
         self._recorder = runtime.history.recorder
         self._command = command
         self._where = where
@@ -52,22 +59,24 @@ class UserCommand:
         self._stopped.set()
 
     async def run(self) -> Outcome:
-        """Run until it exits, is stopped, or times out; then log it as part of the conversation."""
+        """Run until it exits, is stopped, or times out; then log it as part of the conversation, and what it did."""
         self._save(STILL_RUNNING)
         self._recorder.announce(CommandOutput(command=self._command))
-        how = await self._run()
+        async with self._around(self._facts):
+            ended, how = await self._run()
+            self._save(how)
         message = Message(turn=self._recorder.state.turn, message=message_json(self._message(how)))
-        await self._recorder.record_said(message, ends_draft=True)
+        await self._recorder.record_said(self._facts.outcome("", ended), message, ends_draft=True)
         return Outcome.INTERRUPTED if self._stopped.is_set() else Outcome.DONE
 
-    async def _run(self) -> str:
-        """How it ended, as part of a sentence."""
+    async def _run(self) -> tuple[CallEnd, str]:
+        """How it ended, also as part of a sentence."""
         if self._stopped.is_set():
-            return "was stopped by the user before it started"
+            return "stopped", "was stopped by the user before it started"
         try:
             process = await self._start(self._command, lambda data: self._output.add(self._keys.take(data)))
         except (OSError, ValueError) as error:
-            return f"could not be started: {getattr(error, 'strerror', None) or error}"
+            return "failed", f"could not be started: {getattr(error, 'strerror', None) or error}"
         showing = asyncio.create_task(self._show_and_save())
         try:
             return await self._wait(process)
@@ -77,7 +86,7 @@ class UserCommand:
             process.leave()
             self._output.add(self._keys.end())
 
-    async def _wait(self, process: UserProcess) -> str:
+    async def _wait(self, process: UserProcess) -> tuple[CallEnd, str]:
         stopping = asyncio.create_task(self._stopped.wait())
         ends: set[asyncio.Future[None] | asyncio.Task[Literal[True]]] = {process.exited, stopping}
         await asyncio.wait(ends, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
@@ -89,9 +98,12 @@ class UserCommand:
         # Children that it left running may stay, but are not waited for.
         await asyncio.wait({process.closed}, timeout=LINGER_S)
         took = f"after {time.monotonic() - self._began:.1f} s"
+        if not ended and self._stopped.is_set():
+            return "stopped", f"was stopped by the user {took}"
         if not ended:
-            return f"was stopped {'by the user' if self._stopped.is_set() else 'at its time limit'} {took}"
-        return f"{process.outcome} {took}"
+            return "timed out", f"was stopped at its time limit {took}"
+        self._facts.exit_code = process.exit_code
+        return "done" if process.exit_code == 0 else "failed", f"{process.outcome} {took}"
 
     async def _show_and_save(self) -> None:
         """Show and save the output at intervals."""

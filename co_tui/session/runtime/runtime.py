@@ -15,6 +15,7 @@ from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.tools.archive import Archive
+from co_tui.session.tools.call_facts import CallOutcomes
 from co_tui.session.turns.spending import Spending
 from co_tui.settings import AgentFile, Settings
 
@@ -38,6 +39,8 @@ class Runtime(NamedTuple):
     """Which calls run without asking."""
     hooks: SessionHooks
     """The user's commands at events, and the notes for the model."""
+    outcomes: CallOutcomes
+    """What is known of calls whose results are not logged yet."""
     spending: Spending
     """Stops turns at the limits on spending."""
     find_agent: Callable[[str], AgentFile | None]

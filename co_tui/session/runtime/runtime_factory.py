@@ -101,6 +101,7 @@ class RuntimeFactory:
             compactable=Compactable(history, summaries, hooks, works.read_skills if works else no_skills),
             permissions=permissions,
             hooks=self.hooks,
+            outcomes=self.tools.files.outcomes,
             spending=self._spending,
             find_agent=self.roster.find,
             speaker=speaker,

@@ -13,7 +13,7 @@ from pydantic_ai.workspaces import WorkspaceError
 from co_tui.agent.mcp.server_prompts import PromptRefusedByServer, ServerPrompt
 from co_tui.agent.mcp.servers import McpServers
 from co_tui.agent.permissions.verdict import VERDICT, Verdict
-from co_tui.agent.toolkit import Around, AskedCall, CallHooks, needs_approval
+from co_tui.agent.toolkit import Around, AskedCall, CallHooks, RunningCall, needs_approval
 from co_tui.events.storable import storable_text
 from co_tui.events.stored_messages import SLASH
 from co_tui.inert import one_line
@@ -126,7 +126,7 @@ class SlashPrompt:
         allowed, verdict = await self._allowed(RUN, {"command": piece.text}, f"slash-{number}", approvals)
         token = VERDICT.set(verdict)
         try:
-            async with self._around(RUN, verdict):
+            async with self._around(RunningCall(RUN, verdict)):
                 return await self._tools.run_line(str(allowed["command"]))
         except (WorkspaceError, OSError) as error:
             raise PromptRefused(

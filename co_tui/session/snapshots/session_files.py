@@ -2,25 +2,40 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from itertools import islice
 from typing import Final
 
 from co_tui.agent.permissions.verdict import Verdict
-from co_tui.agent.tool_names import FREE_TOOLS, OWN_TOOLS, WEB_TOOLS
-from co_tui.events import Event, FilesChanged, SessionError
+from co_tui.agent.tool_names import DELEGATE_TOOL, FREE_TOOLS, OWN_TOOLS, WEB_TOOLS
+from co_tui.agent.toolkit import RunningCall
+from co_tui.events import Event, FilesChanged, Json, SessionError
+from co_tui.events.facts.files import AS_BEFORE, GONE, NEW
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_to_completion import run_to_completion
-from co_tui.session.snapshots.entries import named_paths, shown_path, uncovered_changes
+from co_tui.session.snapshots.entries import (
+    FileEntry,
+    Snapshot,
+    changed_paths,
+    named_paths,
+    shown_path,
+    uncovered_changes,
+)
 from co_tui.session.snapshots.folder_scan import NotCovered
 from co_tui.session.snapshots.folder_snapshots import Taken
 from co_tui.session.snapshots.journal import Journal, Kind, Line
+from co_tui.session.snapshots.line_counts import LineCount
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.snapshots.session_snapshots import SessionSnapshots
+from co_tui.session.tools.call_facts import CALL_FACTS, CallFacts, CallOutcomes, written_file
+from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.session.workplace.host.address import HostUnreachable
 from co_tui.settings.rules import PRESENT_PLAN
 
 MOST_LOGGED_PATHS: Final = 2_000
+MOST_COUNTED: Final = 100
+"""Files of a call whose lines are counted."""
 HARMLESS_TOOLS: Final = FREE_TOOLS | OWN_TOOLS | WEB_TOOLS | {PRESENT_PLAN}
 RETRY_S: Final = 300.0
 """After a failure, looking through a large folder around every call would only take time."""
@@ -39,6 +54,8 @@ class SessionFiles:
         self.keeps = keeps
         self.kept_in = snapshots.kept_in
         self.journal = Journal(self.kept_in)
+        self.outcomes = CallOutcomes()
+        """What is known of calls whose results are not logged yet."""
         self.order = asyncio.Lock()
         """Held while snapshots are taken or brought back."""
         self._changing = 0
@@ -49,55 +66,99 @@ class SessionFiles:
         """Whether there is a snapshot from before these calls."""
         self._retry_at = 0.0
         self._is_reported = False
+        self._was: dict[str, FileEntry | None] = {}
+        """What each changed path was before the session first changed it."""
+        self._lines_known = 0
 
     def may_change(self, tool: str, verdict: Verdict) -> bool:
         """Whether a call may change files: any that is not known to be harmless."""
         return self.keeps and not verdict.only_reads and tool not in HARMLESS_TOOLS
 
     @asynccontextmanager
-    async def around_call(self, tool: str, verdict: Verdict) -> AsyncIterator[None]:
-        """Around a tool call: snapshots before and after it, unless it is harmless."""
-        if not self.may_change(tool, verdict):
-            yield
-            return
-        async with self.around():
-            yield
+    async def around_call(self, call: RunningCall) -> AsyncIterator[None]:
+        """Around a tool call: snapshots before and after it, unless it is harmless. What is seen of it is noted."""
+        tool, verdict, call_id, is_replaced = call
+        facts = self.outcomes.of(CURRENT_AGENT.get(), call_id) if call_id else CallFacts()
+        facts.is_replaced = is_replaced
+        token = CALL_FACTS.set(facts)
+        try:
+            if self.may_change(tool, verdict):
+                async with self.around(facts):
+                    yield
+            else:
+                yield
+                facts.is_complete = tool in HARMLESS_TOOLS - {DELEGATE_TOOL} or verdict.only_reads
+        finally:
+            CALL_FACTS.reset(token)
 
     @asynccontextmanager
-    async def around_prepared(self, tool: str, verdict: Verdict) -> AsyncIterator[None]:
+    async def around_prepared(self, call: RunningCall) -> AsyncIterator[None]:
         """As `around_call`, for a call that the prompt of the next turn needs: its changes belong to that turn."""
         self._prepares = True
         try:
-            async with self.around_call(tool, verdict):
+            async with self.around_call(call):
                 yield
         finally:
             self._prepares = False
 
     @asynccontextmanager
-    async def around(self) -> AsyncIterator[None]:
-        """Around what may change files: snapshots before and after it, and an event if it changed some."""
+    async def around(self, facts: CallFacts | None = None) -> AsyncIterator[None]:
+        """Around what may change files: snapshots before and after it, and an event if it changed some. What it changed
+        is added to its `facts`."""
         if not self.keeps:
             yield
             return
-        await run_to_completion(self._begin())
+        before = await run_to_completion(self._begin(facts))
         try:
             yield
         finally:
-            await run_to_completion(self._end())
+            await run_to_completion(self._end(before, facts))
 
-    async def _begin(self) -> None:
+    async def _begin(self, facts: CallFacts | None) -> Snapshot | None:
+        """The snapshot from before it; None if the folder is not covered."""
         async with self.order:
             if not self._changing:
                 self._is_covered = time.monotonic() >= self._retry_at and await self._try_to_take(begins=True)
+            elif facts is not None:  # what others changed until now is not its own
+                self._is_covered = self._is_covered and await self._try_to_take(begins=True)
             self._changing += 1
+            return self.snapshots.last if self._is_covered else None
 
-    async def _end(self) -> None:
+    async def _end(self, before: Snapshot | None, facts: CallFacts | None) -> None:
         async with self.order:
             try:
                 # Without a snapshot before, no one knows who changed what.
                 self._is_covered = self._is_covered and await self._try_to_take()
+                after = self.snapshots.last
+                if facts is not None and before is not None and after is not None and self._is_covered:
+                    facts.written = await asyncio.to_thread(self._written, before, after)
+                    facts.is_complete = not uncovered_changes(before, after)
             finally:
                 self._changing -= 1
+
+    def _written(self, before: Snapshot, after: Snapshot) -> tuple[Json, ...]:
+        """The files that differ, those of caches last."""
+        paths = named_paths(changed_paths(before, after), before.entries, after.entries)
+        changed = {path: (before.entries.get(path), after.entries.get(path)) for path in paths[:MOST_LOGGED_PATHS]}
+        counts: Mapping[str, LineCount] = {}
+        with suppress(SnapshotsUnusable, OSError):
+            counts = self.snapshots.line_counts(dict(islice(changed.items(), MOST_COUNTED)))
+        return tuple(
+            written_file(shown_path(path), counts.get(path), self._now(path, entry))
+            for path, (_, entry) in changed.items()
+        )
+
+    def _now(self, path: str, entry: FileEntry | None) -> str:
+        """What a path that changed is now, compared to before the session first changed it."""
+        lines = self.journal.lines
+        for line in lines[self._lines_known :]:
+            for each, was in zip(line.paths, line.was, strict=False) if line.kind in ("end", "restore") else ():
+                self._was.setdefault(each, was)
+        self._lines_known = len(lines)
+        was = self._was.get(path, entry)
+        if was == entry:
+            return AS_BEFORE if path in self._was else ""
+        return NEW if was is None else GONE if entry is None else ""
 
     async def _try_to_take(self, *, begins: bool = False) -> bool:
         """Take a snapshot; False if that is not possible, which is reported once and not tried again for a while."""
@@ -133,7 +194,11 @@ class SessionFiles:
             self.journal.add(line)
             if changed:
                 shown = logged_paths(named_paths(changed, before.entries, taken.snapshot.entries))
-                await self.recorder.record_said(FilesChanged(turn=turn, paths=shown, snapshot=before.id))
+                entries = taken.snapshot.entries
+                words = ((path, self._now(path, entries.get(path))) for path in changed)
+                now = {shown_path(path): word for path, word in words if word}
+                now = {path: now[path] for path in shown if path in now}
+                await self.recorder.record_said(FilesChanged(turn=turn, paths=shown, snapshot=before.id, now=now))
         if changed and not self._changing:
             # Also what changed around a kill: no one knows by whom.
             self.journal.add(self.line("found", taken.snapshot.id, changed, before.id))

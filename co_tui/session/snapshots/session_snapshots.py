@@ -11,6 +11,7 @@ from co_tui.session.snapshots.entries import Snapshot
 from co_tui.session.snapshots.file_diffs import SessionChanges, session_changes
 from co_tui.session.snapshots.folder_snapshots import FolderSnapshots, Taken
 from co_tui.session.snapshots.journal import Line, folder_name
+from co_tui.session.snapshots.line_counts import Changed, LineCount, line_counts
 from co_tui.session.snapshots.restore import Wanted, carry_out, remove_parts
 from co_tui.session.snapshots.touched import lines_elsewhere
 
@@ -35,6 +36,10 @@ class SessionSnapshots(ABC):
     @abstractmethod
     def changes(self, lines: Sequence[Line]) -> SessionChanges:
         """What the session changed by these lines of its journal."""
+
+    @abstractmethod
+    def line_counts(self, changed: Changed) -> Mapping[str, LineCount]:
+        """The lines that were added and removed, of files that are text."""
 
     @abstractmethod
     def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
@@ -68,6 +73,9 @@ class LocalSnapshots(FolderSnapshots, SessionSnapshots):
     def changes(self, lines: Sequence[Line], shown_in: str = "") -> SessionChanges:
         """`shown_in` is put before each path."""
         return session_changes(self, lines, self._folder, shown_in)
+
+    def line_counts(self, changed: Changed) -> Mapping[str, LineCount]:
+        return line_counts(changed, self.contents)
 
     def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
         return carry_out(self, self._folder, wanted, part_name)

@@ -14,6 +14,7 @@ from co_tui.session.snapshots.file_diffs import SessionChanges
 from co_tui.session.snapshots.folder_scan import NotCovered
 from co_tui.session.snapshots.folder_snapshots import NOTHING, Taken
 from co_tui.session.snapshots.journal import Journal, Line, folder_name
+from co_tui.session.snapshots.line_counts import Changed, LineCount
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.snapshots.restore import Wanted
 from co_tui.session.snapshots.session_snapshots import LocalSnapshots, SessionSnapshots, kept_snapshots
@@ -96,6 +97,13 @@ class SeveralFolders(SessionSnapshots):
                 found.append(snapshots.changes(own, f"{folder}/"))
         files = [file for each in found for file in each.files]
         return SessionChanges(files, sum(each.left_out for each in found))
+
+    def line_counts(self, changed: Changed) -> Mapping[str, LineCount]:
+        found = dict(self._first.line_counts(_inside(changed, None)))
+        for folder, snapshots in self._with_removed().items():
+            if own := _inside(changed, folder):
+                found |= {f"{folder}/{path}": count for path, count in snapshots.line_counts(own).items()}
+        return found
 
     def carry_out(self, wanted: Wanted, current: Snapshot, part_name: str) -> list[str]:
         added = self._with_removed()

@@ -1,6 +1,6 @@
 """How each event changes the state of a session. Pure: nothing is called, nothing is written."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any, TypeVar, assert_never
 
@@ -14,6 +14,7 @@ from co_tui.events import (
     ApprovalRevoked,
     BoardChanged,
     BoardShown,
+    CallOutcome,
     Clear,
     CompactionComplete,
     CompactionStart,
@@ -53,8 +54,11 @@ from co_tui.events import (
 from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.facts.base import Logged
 from co_tui.events.facts.context import TURN
+from co_tui.events.facts.files import AS_BEFORE
+from co_tui.events.recorded import ChangedFile, LoggedOutcome
 from co_tui.events.stored_messages import title_in
 from co_tui.events.tool_wording import CUT_SHORT
+from co_tui.folder_files import GENERATED
 from co_tui.session.approvals.marks import is_narrow
 from co_tui.session.state.history_edits import lived_through
 from co_tui.session.state.released import released
@@ -169,11 +173,20 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(state.but(board=fact), event)
         case BoardChanged():
             return _happened(_paid(state, fact), event)
-        case FilesRestored() if fact.paths and fact.conversation_stays:
-            return _happened(state.but(restores=state.restores.append(event)), event)
+        case CallOutcome():
+            outcomes = (*state.outcomes, LoggedOutcome(seq_of(event), fact))
+            words = {path: each.get("now") for each in fact.written if isinstance(path := each.get("path"), str)}
+            return _changed(state.but(seq=seq_of(event), outcomes=outcomes), event, words)
+        case FilesChanged():
+            return _happened(_changed(state, event, {path: fact.now.get(path) for path in fact.paths}), event)
+        case FilesRestored():
+            words = {path: AS_BEFORE if path in fact.as_before else None for path in fact.paths}
+            state = _happened(_changed(state, event, words), event)
+            is_noted = fact.paths and fact.conversation_stays
+            return state.but(restores=state.restores.append(event)) if is_noted else state
         case SessionError() if fact.kind == "unusable" and not fact.agent:
             return _happened(state.but(awaits_model=False), event)
-        case Occurrence() | SessionPinned() | SessionTrashed() | FilesChanged() | FilesRestored():
+        case Occurrence() | SessionPinned() | SessionTrashed():
             return _happened(state, event)
         case Unknown():
             # From a newer version: only its position in the log counts.
@@ -184,6 +197,15 @@ def apply(state: SessionState, event: Event) -> SessionState:
 
 def _happened(state: SessionState, event: Event) -> SessionState:
     return state.but(seq=seq_of(event), timeline=state.timeline.append(event))
+
+
+def _changed(state: SessionState, event: Event, words: Mapping[str, Any]) -> SessionState:
+    """With files that changed, each with what it is now."""
+    words = {path: word for path, word in words.items() if GENERATED.isdisjoint(path.split("/"))}
+    if not words:
+        return state
+    now = {path: ChangedFile(word if isinstance(word, str) else "", seq_of(event)) for path, word in words.items()}
+    return state.but(files={**{path: of for path, of in state.files.items() if path not in now}, **now})
 
 
 def _latest_decisions(state: SessionState) -> SessionState:
@@ -226,8 +248,11 @@ def _placed(state: SessionState, place: SessionOrigin) -> SessionState:
 
 
 def _said(state: SessionState, event: Event, fact: Message) -> SessionState:
-    entry = Entry((seq_of(event), 0), fact.turn, fact.message, event.timestamp, fact.interrupted, fact.agent)
+    own = tuple(each for each in state.outcomes if each.fact.agent == fact.agent)
+    entry = Entry((seq_of(event), 0), fact.turn, fact.message, event.timestamp, fact.interrupted, fact.agent, own)
     state = state.but(seq=seq_of(event), transcript=state.transcript.append(entry))
+    if own:
+        state = state.but(outcomes=tuple(each for each in state.outcomes if each.fact.agent != fact.agent))
     if fact.agent:
         return _delegated(state, fact.agent, history=_delegation(state, fact.agent).history.append(entry))
     title = state.title or title_in(fact.message)

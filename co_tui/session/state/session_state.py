@@ -26,6 +26,7 @@ from co_tui.events import (
     UsageInfo,
 )
 from co_tui.events.facts.base import MARK
+from co_tui.events.recorded import ChangedFile, LoggedOutcome
 from co_tui.events.stored_messages import REPLACES, as_sent, command_in, note_source, pieces
 from co_tui.record import Record
 from co_tui.session.state.pace import Pace
@@ -47,6 +48,8 @@ class Entry(NamedTuple):
     interrupted: bool = False
     agent: str = ""
     """Empty for the main agent; else the delegation it belongs to."""
+    outcomes: tuple[LoggedOutcome, ...] = ()
+    """Of the calls that it answers, or of the user's own command that it is."""
 
     @property
     def seq(self) -> int:
@@ -139,6 +142,11 @@ class SessionState(Record):
     """All messages ever logged, in delegations too; never shrinks."""
     timeline: AppendOnly[Event] = AppendOnly()
     """Turns and lifecycle events, in order."""
+    outcomes: tuple[LoggedOutcome, ...] = ()
+    """Of calls whose results are not logged yet."""
+    files: Mapping[str, ChangedFile] = MappingProxyType({})
+    """The files that the session changed as far as it is recorded, the one changed last at the end; without those that
+    only programs write, such as caches. A rewind of the conversation alone leaves them as they are."""
     compactions: AppendOnly[Event] = AppendOnly()
     """The successful ones: a rewind may bring their replacements back into the history."""
     restores: AppendOnly[Event] = AppendOnly()

@@ -62,7 +62,7 @@ class GovernedRun(ABC):
         self._stopped = asyncio.Event()
         self._repeated = RepeatedResults()
         self._live = Streaming(self._recorder, turn, history.model, history.agent)
-        self._log = RunLog(history, turn, self._live)
+        self._log = RunLog(history, turn, self._live, runtime.outcomes)
         permissions, what = runtime.permissions, runtime.toolkit.what
         self._approvals = Approvals(
             self._recorder, runtime.questions, turn, permissions, what=what, agent=history.agent

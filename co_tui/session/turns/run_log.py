@@ -11,6 +11,7 @@ from co_tui.events import Message
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.parsed_messages import message_json
+from co_tui.session.tools.call_facts import CallOutcomes
 from co_tui.session.turns.streaming import Streaming
 from co_tui.store.store_errors import StoreError
 
@@ -18,8 +19,10 @@ from co_tui.store.store_errors import StoreError
 class RunLog:
     """Tracks which messages of a turn's runs are logged, and logs the others."""
 
-    def __init__(self, history: GovernedHistory, turn: int, live: Streaming) -> None:
+    def __init__(self, history: GovernedHistory, turn: int, live: Streaming, outcomes: CallOutcomes) -> None:
+        """`outcomes` are logged with the results of their calls."""
         self._history = history
+        self._outcomes = outcomes
         self._turn = turn
         self._live = live
         self._in_log: int | None = None
@@ -96,7 +99,9 @@ class RunLog:
         await self._history.recorder.record(self._fact(prompt))
 
     async def log(self, message: ModelMessage) -> None:
-        await self._history.recorder.record_said(self._fact(message), ends_draft=isinstance(message, ModelResponse))
+        recorder, is_reply = self._history.recorder, isinstance(message, ModelResponse)
+        outcomes = () if is_reply else self._outcomes.take(self._history.agent, message, recorder.state)
+        await recorder.record_said(*outcomes, self._fact(message), ends_draft=is_reply)
 
     def _fact(self, message: ModelMessage) -> Message:
         return Message(

@@ -33,6 +33,11 @@ class UserProcess(ABC):
     def outcome(self) -> str:
         """How it ended, as part of a sentence; once it has."""
 
+    @property
+    @abstractmethod
+    def exit_code(self) -> int | None:
+        """None if it was ended otherwise."""
+
     @abstractmethod
     def kill(self) -> None:
         """Kill it and everything it started, unless it has ended."""

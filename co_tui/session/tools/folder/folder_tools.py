@@ -19,9 +19,11 @@ from pydantic_ai.workspaces import WorkspaceError
 from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem, FileSystemToolset, Replacement
 
 from co_tui.agent.library_internals import Scope, apply_replacements, recoverable
+from co_tui.events.storable import storable_text
 from co_tui.folder_files import Entry, FolderWalk
 from co_tui.folders import Folders
 from co_tui.paths import is_inside, path_text
+from co_tui.session.tools.call_facts import CALL_FACTS
 from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
 from co_tui.session.tools.folder.made_changes import MADE, MadeChange, with_diff
 from co_tui.session.tools.folder.nearest_lines import nearest_lines
@@ -33,6 +35,8 @@ from co_tui.session.tools.folder.trial_folder import TrialFolder
 
 WALKING_S: Final = 10.0
 _IGNORED: Final = "[all of these are ignored by .gitignore or .ignore]"
+_NUMBERED: Final = re.compile(r"^ *(\d+)\t", re.MULTILINE)
+"""A line of a file, as the harness shows it."""
 _NO_MATCHES: Final = "No matches found."
 _NOT_FOUND: Final = re.compile(r"(?:old_text|replacement (\d+)) not found in ")
 """How the harness says that a text to replace is not there."""
@@ -273,6 +277,9 @@ class FolderToolset(FileSystemToolset[Any]):
         """Notes what the model sees; of a part, the whole file."""
         scope, path = await self._scope_of(scope, path)
         result = await super()._read_file(scope, ctx, path, offset=offset, limit=limit)
+        if (facts := CALL_FACTS.get()) is not None and (shown := _shown_lines(result)) is not None:
+            read = shown_in(scope, await self._safe_resolve(scope, path))
+            facts.read = ({"path": storable_text(read), **shown},)
         if self.seen is not None and not isinstance(scope, OutsideScope):
             with suppress(OSError, WorkspaceError, ValueError):
                 real = (await self._safe_resolve_real(scope, path))[1]
@@ -337,6 +344,15 @@ class FolderFiles(FileSystem[Any]):
             if self.changes_several:
                 self._toolset.add_function(SeveralFiles(self._toolset).edit_files)
         return self._toolset
+
+
+def _shown_lines(result: Any) -> dict[str, int] | None:
+    """The first and the last line that a read showed; nothing of an empty file or an image, None if it showed none."""
+    if not isinstance(result, str):
+        return {}
+    if numbers := _NUMBERED.findall(result):
+        return {"first": int(numbers[0]), "last": int(numbers[-1])}
+    return {} if result.endswith("\n(empty file)\n") else None
 
 
 async def _content(scope: Scope, real: str) -> bytes | None:

@@ -25,6 +25,11 @@ class LocalUserProcess(UserProcess):
         code = self._transport.get_returncode() or 0
         return f"ended with exit code {code}" if code >= 0 else f"was ended by signal {-code}"
 
+    @property
+    def exit_code(self) -> int | None:
+        code = self._transport.get_returncode()
+        return code if code is not None and code >= 0 else None
+
     def kill(self) -> None:
         if self._transport.get_returncode() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):

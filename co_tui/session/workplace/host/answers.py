@@ -121,6 +121,7 @@ ANSWERS: Final = {
     "snapshots.carry_out": Answer(_many(_text), _SNAPSHOT_BYTES),
     "snapshots.commits": Answer(_many(_text), FEW_BYTES),
     "snapshots.remove_parts": Answer(_nothing),
+    "snapshots.line_counts": Answer(_table(_pieces(_number, _number)), _SNAPSHOT_BYTES),
     "snapshots.changes": Answer(_fields(files=_many(_pieces(_text, _text, _text)), left_out=_number), _SNAPSHOT_BYTES),
     "commands.prepare": Answer(_text),
     "commands.begin": Answer(_nothing),

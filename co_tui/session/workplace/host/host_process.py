@@ -106,18 +106,24 @@ class HostUserProcess(UserProcess):
         loop = asyncio.get_running_loop()
         self.exited, self.closed = loop.create_future(), loop.create_future()
         self._outcome = ""
+        self._exit_code: int | None = None
         self._task = asyncio.create_task(self._run(link, command, on_output), name="the user's command on a host")
 
     @property
     def outcome(self) -> str:
         return self._outcome
 
+    @property
+    def exit_code(self) -> int | None:
+        return self._exit_code
+
     async def _run(self, link: SessionLink, command: str, on_output: Callable[[bytes], None]) -> None:
         failed = "could not be started"
         try:
             async with started(link, ("/bin/sh", "-c", command), {}, joined=True) as process:
                 failed = "was cut off"
-                self._outcome = f"ended with exit code {await followed(process, process, on_output, on_output)}"
+                self._exit_code = await followed(process, process, on_output, on_output)
+                self._outcome = f"ended with exit code {self._exit_code}"
         except OSError as error:
             self._outcome = f"{failed} ({str(error).rstrip('.')})"
         finally:

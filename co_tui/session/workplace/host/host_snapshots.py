@@ -9,6 +9,7 @@ from co_tui.session.snapshots.entries import FileEntry, Snapshot, Uncovered, cha
 from co_tui.session.snapshots.file_diffs import FileChange, SessionChanges
 from co_tui.session.snapshots.folder_snapshots import NOTHING, Taken
 from co_tui.session.snapshots.journal import Line
+from co_tui.session.snapshots.line_counts import Changed, LineCount
 from co_tui.session.snapshots.restore import Wanted
 from co_tui.session.snapshots.session_snapshots import SessionSnapshots
 from co_tui.session.workplace.host.link import SessionLink
@@ -47,6 +48,10 @@ class HostSnapshots(SessionSnapshots):
 
     def remove_parts(self, part_name: str, paths: Sequence[str]) -> None:
         self._link.ask("snapshots.remove_parts", part_name, tuple(paths))
+
+    def line_counts(self, changed: Changed) -> Mapping[str, LineCount]:
+        said = self._link.ask("snapshots.line_counts", changed)
+        return {str(path): LineCount(*counts) for path, counts in said.items()}
 
     def changes(self, lines: Sequence[Line]) -> SessionChanges:
         said = self._link.ask("snapshots.changes", tuple(lines))

@@ -9,6 +9,7 @@ from typing import Any
 from co_tui.session.snapshots.commits import Span
 from co_tui.session.snapshots.entries import FileEntry
 from co_tui.session.snapshots.journal import Line
+from co_tui.session.snapshots.line_counts import Changed
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.snapshots.session_snapshots import LocalSnapshots
 
@@ -59,6 +60,10 @@ class RemoteSnapshots:
 
     def remove_parts(self, part_name: str, paths: Sequence[str]) -> None:
         self._snapshots.remove_parts(part_name, paths)
+
+    def line_counts(self, changed: Changed) -> Mapping[str, Any]:
+        with self._order:
+            return {path: tuple(count) for path, count in self._snapshots.line_counts(changed).items()}
 
     def changes(self, lines: Sequence[Line]) -> Mapping[str, Any]:
         with self._order:

@@ -1,0 +1,129 @@
+"""What the machine saw of each tool call, from its turn until its result is logged (E14)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai.messages import ModelRequest, RetryPromptPart, ToolReturnPart
+
+from co_tui.events import CallOutcome, Json
+from co_tui.events.facts.agents import DELEGATION_SEPARATOR
+from co_tui.events.facts.conversation import CallEnd
+from co_tui.events.facts.files import NEW
+from co_tui.events.file_diff import diff_in, read_diff
+from co_tui.events.storable import storable_text
+from co_tui.events.tool_wording import stage_of
+from co_tui.session.state.session_state import SessionState
+
+
+@dataclass(slots=True)
+class CallFacts:
+    """What is known of one call."""
+
+    exit_code: int | None = None
+    """Of its command."""
+    is_late: bool = False
+    """Whether its command was stopped at the time limit."""
+    is_replaced: bool = False
+    """Whether a hook gave it another input."""
+    read: tuple[Json, ...] = ()
+    written: tuple[Json, ...] = ()
+    is_complete: bool = False
+    """Whether nothing but `written` can have changed."""
+
+    def outcome(self, call_id: str, ended: CallEnd, agent: str = "") -> CallOutcome:
+        return CallOutcome(
+            call_id=call_id,
+            exit_code=self.exit_code,
+            ended=ended,
+            read=self.read,
+            written=self.written,
+            is_complete=self.is_complete,
+            agent=agent,
+        )
+
+
+CALL_FACTS: ContextVar[CallFacts | None] = ContextVar("the facts of the call that runs", default=None)
+
+
+class CallOutcomes:
+    """The facts of the calls of one session whose results are not logged yet."""
+
+    def __init__(self) -> None:
+        self._facts: dict[tuple[str, str], CallFacts] = {}
+
+    def of(self, agent: str, call_id: str) -> CallFacts:
+        """The facts of a call, to be added to."""
+        return self._facts.setdefault((agent, call_id), CallFacts())
+
+    def take(self, agent: str, answers: ModelRequest, state: SessionState) -> list[CallOutcome]:
+        """The outcomes of the calls that a message answers."""
+        results = (part for part in answers.parts if isinstance(part, ToolReturnPart | RetryPromptPart))
+        return [self._outcome(agent, part, state) for part in results if part.tool_name]
+
+    def _outcome(self, agent: str, part: ToolReturnPart | RetryPromptPart, state: SessionState) -> CallOutcome:
+        known = self._facts.pop((agent, part.tool_call_id), None)
+        facts = known or CallFacts()
+        ended, call_id = _ended(part, facts), storable_text(part.tool_call_id)
+        facts.is_complete |= known is None and ended != "done"  # it never ran
+        if delegated := list(_delegated(state, agent, call_id)):
+            facts.written, facts.is_complete = merged(delegated), all(each.is_complete for each in delegated)
+        elif not facts.is_complete and not facts.written:
+            facts.written = _in_diff(diff_in({"metadata": getattr(part, "metadata", None)}))
+        return facts.outcome(call_id, ended, agent)
+
+
+def _ended(part: ToolReturnPart | RetryPromptPart, facts: CallFacts) -> CallEnd:
+    stage = "failed" if isinstance(part, RetryPromptPart) else stage_of(part.outcome)
+    if stage in ("refused", "stopped"):
+        return "refused" if stage == "refused" else "stopped"
+    if facts.is_replaced:
+        return "replaced by a hook"
+    if facts.is_late:
+        return "timed out"
+    return "failed" if stage == "failed" or facts.exit_code else "done"
+
+
+def _delegated(state: SessionState, agent: str, call_id: str) -> Iterable[CallOutcome]:
+    """The outcomes of the calls that were made for a delegating call."""
+    for name, delegation in state.delegations.items():
+        if delegation.call_id == call_id and name.rpartition(DELEGATION_SEPARATOR)[0] == agent:
+            own = (entry for entry in state.transcript if entry.agent == name)
+            yield from (outcome for entry in own for _, outcome in entry.outcomes)
+
+
+def merged(outcomes: Sequence[CallOutcome]) -> tuple[Json, ...]:
+    """What several calls wrote, one entry a file: the lines of all, and what it is after the last."""
+    found: dict[str, dict[str, Any]] = {}
+    for each in (dict(each) for outcome in outcomes for each in outcome.written):
+        before = found.pop(each["path"], {})
+        for kind in ("added", "removed"):
+            if kind in before and kind in each:
+                each[kind] += before[kind]
+        found[each["path"]] = each
+    return tuple(found.values())
+
+
+def _in_diff(text: str) -> tuple[Json, ...]:
+    """The files that a file tool's own diff names."""
+    if (diff := read_diff(text)) is None:
+        return ()
+    counts: dict[str, list[int]] = {diff.path: [0, 0]}
+    path = diff.path
+    for row in diff.rows:
+        if row.sign == "file":
+            counts[path := row.text] = [0, 0]
+        elif row.sign in ("+", "-"):
+            counts[path]["+-".index(row.sign)] += 1
+    if len(counts) == 1:  # it may be cut: its header has the figures
+        counts[diff.path] = [diff.added, diff.removed]
+    return tuple(
+        written_file(path, counted, NEW if diff.is_new and len(counts) == 1 else "") for path, counted in counts.items()
+    )
+
+
+def written_file(path: str, counts: Sequence[int] | None, now: str = "") -> Json:
+    """A file in `written`."""
+    lines: Mapping[str, Any] = {"added": counts[0], "removed": counts[1]} if counts is not None else {}
+    return {"path": path, **lines, **({"now": now} if now else {})}
