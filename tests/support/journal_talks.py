@@ -1,6 +1,7 @@
 """Short conversations for tests of the journal."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -43,6 +44,15 @@ def called(tool: str, result: Any, text: str = "", **arguments: Any) -> list[Mod
 
 def ran(command: str, output: str, text: str = "") -> list[ModelMessage]:
     return called("bash", output, text, command=command)
+
+
+def failed(step: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """The same call, recorded as failed."""
+    asked, answered = step
+    assert isinstance(answered, ModelRequest)
+    (part,) = answered.parts
+    assert isinstance(part, ToolReturnPart)
+    return [asked, replace(answered, parts=[replace(part, outcome="failed")])]
 
 
 def task_for(

@@ -4,11 +4,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, pairwise
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from co_tui.context.journal.calls import Begun
 from co_tui.context.journal.net_changes import GAP
-from co_tui.context.journal.outcomes import Ending
+from co_tui.context.journal.outcomes import REPLACED, Ending
 from co_tui.context.journal.outline import outline_of
 from co_tui.context.journal.shown_lines import clean, is_empty
 from co_tui.inert import one_line
@@ -33,6 +34,7 @@ _RULES: Final = tuple(3 * sign for sign in "=*#~_-")
 RECORD_CHARS: Final = 160
 WHOLE_RECORD_CHARS: Final = 1_000
 """A record that is no longer than this is shown whole, instead of its lines."""
+NO_EDITS: Final[Mapping[str, Sequence[str]]] = MappingProxyType({})
 MOST_RECORDS, VALUES_OF_A_RECORD, DEEPEST = 12, 14, 5
 _READ_CHARS: Final = 100_000
 
@@ -48,12 +50,12 @@ class Answer(NamedTuple):
     service answered, or how much was read."""
 
 
-def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
-    """What to say of a call that ended."""
-    if ending.outcome:
+def answer_of(begun: Begun, ending: Ending, result: str, edits: Mapping[str, Sequence[str]] = NO_EDITS) -> Answer:
+    """What to say of a call that ended; `edits` are the lines that it removed and added, by file, as recorded."""
+    if ending.outcome and ending.outcome != REPLACED:
         return Answer(gist=one_line(ending.error, GIST_CHARS))
     lines = _telling_lines(result)
-    if _confirms(lines) and (changed := _changed_lines(begun)):
+    if _confirms(lines) and (changed := _changed_lines(begun, edits)):
         return Answer(gist=changed)
     if begun.outline:
         has_run = begun.line is not None and lines
@@ -62,7 +64,7 @@ def answer_of(begun: Begun, ending: Ending, result: str) -> Answer:
         return Answer(short="nothing" if begun.reads else "")
     if len(lines) == 1 and len(lines[0]) <= ANSWER_CHARS:
         text = one_line(lines[0], ANSWER_CHARS)
-        return Answer(gist=text) if begun.changes else Answer(short=text)  # what was changed says more
+        return Answer(gist=text) if begun.writes else Answer(short=text)  # what was changed says more
     if begun.read and (outline := outline_of(result[:_READ_CHARS].splitlines())):
         return Answer(gist=outline)
     if begun.line is None and not begun.read and (record := _record(result, begun.head)):
@@ -93,11 +95,11 @@ def _confirms(lines: Sequence[str]) -> bool:
     return not lines or (len(lines) == 1 and bool(_MADE.search(lines[0])) and not _NOT_MADE.search(lines[0]))
 
 
-def _changed_lines(begun: Begun) -> str:
+def _changed_lines(begun: Begun, edits: Mapping[str, Sequence[str]]) -> str:
     """The first lines that an edit of one file removes and adds; of a command, its head has them."""
-    if begun.line is not None or len(begun.edits) != 1:
+    if begun.line is not None or len(edits) != 1:
         return ""
-    (lines,) = begun.edits.values()
+    (lines,) = edits.values()
     shown = [line for sign in "-+" for line in _first_of(lines, sign)]
     return ("\n" if len(shown) > FEW_CHANGED_LINES else " ").join(shown)
 

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from itertools import pairwise
 from shlex import quote
@@ -11,15 +10,11 @@ from typing import Any, Final, NamedTuple
 from pydantic_core import to_json
 
 from co_tui.context.journal.command_runs import READERS, Run, last_run, main_of, program_of, run_of, runs_of
-from co_tui.context.journal.net_changes import patch_changes
-from co_tui.context.journal.outcomes import done_by
 from co_tui.context.journal.outline import written_outline
-from co_tui.context.journal.shell_edits import SED, Script, documents_of, edits_of, scripts_in
-from co_tui.context.journal.shell_files import Change, changes_of, patched_files, reads_of
-from co_tui.context.memory.unwrap import changes_in, edit_in, edited_lines
+from co_tui.context.memory.unwrap import edit_in
 from co_tui.events.tool_calls import CHANGING_TOOLS, TOOL_LABELS, WRITE_PLAN, objects_in
 from co_tui.inert import one_line
-from co_tui.shell.programs import PYTHON, Simple, is_file_name, read_command
+from co_tui.shell.programs import Simple, arguments, is_file_name, read_command
 
 HEAD_CHARS: Final = 200
 EDIT_CHARS: Final = 400
@@ -33,9 +28,6 @@ READ: Final = "read"
 _CONTENTS: Final = ("content", "file_text", "contents", "text", "file_content", "new_content", "code_edit")
 """Arguments with the text of a file that is written."""
 _PATCHES: Final = frozenset(("patch", "diff"))
-_NUMBERS: Final = frozenset(("startline", "insertline", "line", "afterline", "linenumber"))
-_INSERTED: Final = ("replacement_text", "insert_text", "new_str", "new_text", "replacement", *_CONTENTS)
-"""Arguments with the text that is put at a line, or instead of it."""
 _MANY: Final = ("files", "edits", "changes")
 """Arguments with several edits, which may name their files."""
 _WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -47,18 +39,11 @@ _CHANGES: Final = frozenset((
     "write", "edit", "create", "insert", "replace", "patch", "append", "delete", "remove", "move", "rename", "modify",
     "update", "undo", "multiedit", "touch",
 ))  # fmt: skip
-_REMOVES: Final = frozenset(("delete", "remove"))
 _ADDS: Final = frozenset(("insert", "append"))
 _READS: Final = frozenset((
     "read", "view", "get", "list", "search", "find", "open", "cat", "ls", "grep", "glob", "show", "fetch", "check",
     "think", "calculate", "recall", "query", "load", "describe", "lookup", "count", "web",
 ))  # fmt: skip
-_SHOWS_FILE: Final = frozenset(("read", "view", "open", "cat", "show"))
-_PARTS: Final = frozenset((
-    "pattern", "query", "regex", "limit", "offset", "startline", "endline", "viewrange", "lines", "range", "start",
-    "end", "lineno", "linenumber", "linestart", "lineend", "from", "to", "head", "tail", "maxlines", "numlines",
-))  # fmt: skip
-"""Arguments that ask for a part of a file, in lower case and without underscores."""
 _ACTS: Final = frozenset((
     "update", "book", "cancel", "create", "delete", "send", "modify", "set", "add", "remove", "exchange", "return",
     "transfer", "submit", "pay", "post", "put", "close", "approve", "assign", "merge", "refund", "schedule", "upload",
@@ -78,9 +63,15 @@ _DULL: Final = frozenset(
 )
 _EDITOR_COMMANDS: Final = frozenset(("edit", "insert", "append", "create"))
 """Of agents with an editor in their shell: they change the open file."""
-_SHOWN_BY_EDITOR: Final = frozenset(("open", "goto", "scroll_down", "scroll_up", "search_file"))
+_SHOWS: Final = frozenset(("cat", "head", "tail", "less", "more", "bat", "nl", "batcat"))
+_RANGE: Final = re.compile(r"(\d+),(\d+)p")
+_IN_PLACE: Final = re.compile(r"-[a-zA-Z]*i|--in-place")
+_HIDES_EXIT: Final = re.compile(r"[|;&<>!(){}`$\n\\]")
+"""What may run a program whose exit code is not the line's, other than `&&`."""
+_PATCHED: Final = re.compile(
+    r"^(?:\+\+\+ (?:b/)?([^\t\n]+)|\*\*\* (?:Add|Update|Delete) File: (.+)|\*\*\* Move to: (.+))", re.MULTILINE
+)
 _PATCH_FILE: Final = re.compile(r"\.(?:patch|diff)$|(?:^|/)(?:patch|diff)\.txt$")
-_OPEN_FILE: Final = re.compile(r"^\(Open file: (.+)\)$(?:\n\(Current directory: (.+)\)$)?", re.MULTILINE)
 
 
 def is_patch_file(path: str) -> bool:
@@ -113,7 +104,7 @@ class Role(StrEnum):
 
 
 class Begun(NamedTuple):
-    """What is known of a call before its result."""
+    """What the words of a call say. What came of it is recorded, or not known."""
 
     head: str
     verb: str
@@ -121,39 +112,26 @@ class Begun(NamedTuple):
     """What fails if it fails."""
     runs: tuple[Run, ...] = ()
     """What went well if it goes well."""
+    whole: int = 0
+    """The same for calls with the same words, also those that its head leaves out."""
     line: tuple[Simple, ...] | None = None
     """The programs of a command; None for other tools."""
-    changes: tuple[Change, ...] = ()
+    names: tuple[str, ...] = ()
+    """The files that an editing tool was asked to change."""
     read: tuple[str, ...] = ()
+    """The files that it asks for, for choosing lines."""
     reads: bool = False
     """Whether it only looks at something."""
     acts: bool = False
     """Whether it does something other than change files, such as booking a flight."""
-    undoes: bool = False
-    """Whether it takes back the last edit of a file."""
+    writes: bool = False
+    """Whether it is about changing files, for choosing lines."""
     outline: str = ""
     """Of the file that it writes."""
-    scripts: Mapping[str, Script] = {}
-    """The Python files that it writes, by their names without folders."""
     plan: tuple[str, ...] | None = None
     """The steps of the plan that it writes, with how far each is; our own plan is stated anyway."""
-    edits: Mapping[str, Sequence[str]] = {}
-    """The lines that it removes and adds, by file; of the only file it changes, under no name."""
-    may_miss: bool = False
-    """Whether its edits replace a text that may not be there."""
-    documents: Mapping[str, str] = {}
-    """The whole texts that it writes, by file."""
-    shows_whole: bool = False
-    """Whether it shows a file from its beginning, and not only what matches something."""
-
-    @property
-    def folder(self) -> str:
-        """Where a command ended up; empty if it went nowhere."""
-        return self.line[-1].folder if self.line else ""
-
-    def edit_of(self, path: str, *, is_only: bool) -> Sequence[str]:
-        """The lines that it removes and adds in a file, which may be the only one that it changes."""
-        return self.edits.get(path) or (self.edits.get("", ()) if is_only else ())
+    shows_exit: bool = False
+    """Whether its exit code is that of everything it runs: nothing in its words hides a failure."""
 
     @property
     def role(self) -> Role:
@@ -161,11 +139,9 @@ class Begun(NamedTuple):
             return Role.SHOWED_CHANGES
         if self.read:
             return Role.READ
-        if self.outline and not any(
-            script.files for script in self.scripts.values()
-        ):  # a script may be what changes files
+        if self.outline:
             return Role.WROTE
-        if self.run.program == EDIT or self.changes:
+        if self.writes:
             return Role.EDITED
         if self.line is not None:
             return Role.LOOKED if self.reads else Role.RAN
@@ -181,71 +157,38 @@ def begin_call(tool: str, values: Mapping[str, Any], raw: str = "") -> Begun:
     command = command_in(values)
     if command is not None:
         return begin_command(command)
+    return _begin_tool(name, tool, values, raw)._replace(whole=hash((name, raw, *map(repr, values.items()))))
+
+
+def _begin_tool(name: str, tool: str, values: Mapping[str, Any], raw: str) -> Begun:
+    """Read the call of a tool that runs no commands."""
     head = one_line(f"{name}({_telling(values) or one_line(raw, _VALUE_CHARS)})", HEAD_CHARS)
     words = [word.lower() for word in _WORDS.findall(tool.rpartition("__")[2])] or [name]
     label = TOOL_LABELS.get(tool, "")
     sub = str(values.get("command") or "").lower() if isinstance(values.get("command"), str) else ""
     verb = sub or label or name
     if label in ("read", "list", "search", "find") or sub == "view" or (not sub and words[0] in _READS):
-        return _begin_look(f"{READ} {name}", head, verb, values, {label, sub, words[0]})
+        named = next(_path_values(values), "")
+        run = Run(f"{READ} {name}", (named,) if named else _values(values))
+        return Begun(head, verb, run, (run,), read=_ranged(values, named), reads=True)
     changing = (*words, *sub.split("_"))
     if tool in CHANGING_TOOLS or label in ("write", "edit") or not _CHANGES.isdisjoint(changing):
-        paths = _changed(tool, values)
-        patched = patched_files(_patch_in(values))
-        removes = not _REMOVES.isdisjoint(words)
-        named = patched or [Change(path, removes) for path in dict.fromkeys(paths)]
-        changes = tuple(change for change in named if is_file_name(change.path))
-        if changes or (words[0] in _EDITOR_COMMANDS and not paths):
-            return _begin_edit(head, EDIT if sub else verb, values, changes, changing)
+        names = tuple(filter(is_file_name, dict.fromkeys(_patched(values) or _changed(values))))
+        if names or words[0] in _EDITOR_COMMANDS:
+            written = next((text for key in _CONTENTS if isinstance(text := values.get(key), str)), "")
+            is_whole = edit_in(values) == [] and _ADDS.isdisjoint(changing)
+            return Begun(
+                head, EDIT if sub else verb, Run(EDIT, names[:1]), (Run(EDIT, names[:1]),), names=names, writes=True,
+                outline=written_outline(written) if is_whole else "",
+            )  # fmt: skip
     run = Run(name, _values(values)[:1])
     return Begun(head, verb, run, (run,), acts=bool(_ACTS.intersection(words[:1])) and not label)
 
 
-def _begin_look(program: str, head: str, verb: str, values: Mapping[str, Any], words: AbstractSet[str]) -> Begun:
-    """Read a call that only looks at something."""
-    named = next(_path_values(values), "")
-    run = Run(program, (named,) if named else _values(values))
-    read = _ranged(values, named)
-    asks_part = any(key.replace("_", "").lower() in _PARTS and value is not None for key, value in values.items())
-    is_whole = read == (named,) and not words.isdisjoint(_SHOWS_FILE) and not asks_part
-    return Begun(head, verb, run, (run,), read=read, reads=True, shows_whole=is_whole)
-
-
-def _begin_edit(
-    head: str, verb: str, values: Mapping[str, Any], changes: tuple[Change, ...], words: Sequence[str]
-) -> Begun:
-    """Read a call that changes files, or the one that is open in an editor."""
-    run = Run(EDIT, (changes[0].path,) if changes else ())
-    written = next((text for key in _CONTENTS if isinstance(text := values.get(key), str)), "")
-    is_whole = edit_in(values) == [] and _ADDS.isdisjoint(words)
-    outline = written_outline(written) if is_whole else ""
-    changes = tuple(change._replace(is_whole=True) for change in changes) if is_whole and written else changes
-    documents = {change.path: written for change in changes[:1] if is_whole and written}
-    return Begun(
-        head, verb, run, (run,), changes=changes, undoes="undo" in words, outline=outline,
-        scripts=scripts_in(documents.items()), edits=_edits(values), documents=documents,
-    )  # fmt: skip
-
-
-def _edits(values: Mapping[str, Any]) -> Mapping[str, Sequence[str]]:
-    """The lines that a call of an editing tool removes and adds, by file, or of its only file under no name."""
-    if patch := _patch_in(values):
-        return patch_changes(patch)
-    by_file: dict[str, list[str]] = {}
-    for each in (each for name in _MANY for each in objects_in(values.get(name))):
-        for path in [*_path_values(each)][:1]:
-            by_file.setdefault(path, []).extend(changes_in(each))
-    if by_file:
-        return by_file
-    changed = changes_in(values) or _inserted(values)
-    return {"": changed} if changed else {}
-
-
-def _inserted(values: Mapping[str, Any]) -> list[str]:
-    """The lines that a call puts at a place given by its number."""
-    if not any(key.replace("_", "").lower() in _NUMBERS and isinstance(values[key], int) for key in values):
-        return []
-    return edited_lines("", next((value for key in _INSERTED if isinstance(value := values.get(key), str)), ""))
+def _patched(values: Mapping[str, Any]) -> list[str]:
+    """The files that a patch names, in the form of `diff` or `apply_patch`."""
+    found = (next(filter(None, each.groups())).strip() for each in _PATCHED.finditer(_patch_in(values)))
+    return [name for name in found if name != "/dev/null"]
 
 
 def _patch_in(values: Mapping[str, Any]) -> str:
@@ -296,33 +239,55 @@ def _joined(words: Sequence[str]) -> str:
 
 def begin_command(command: str) -> Begun:
     """Read a shell command."""
-    first = command.split(maxsplit=1)[:1]
-    if first and first[0] in _EDITOR_COMMANDS and "\n" in command and "end_of_" in command[-40:]:
-        words, _, text = command.rpartition("end_of_")[0].partition("\n")
-        line, in_editor = [Simple(tuple(words.split()))], {"": edited_lines("", text)}
-    else:
-        line, in_editor = read_command(command), dict[str, list[str]]()
+    line = read_command(command)
     main, last = main_of(line), last_run(line)
     verb = one_line(program_of(main), _NAME_CHARS) if main is not None else "shell"
-    changes = tuple(dict.fromkeys(change for simple in line for change in changes_of(simple)))
-    runs = tuple(runs_of(line))
     run = run_of(last) if last is not None else Run(verb, (one_line(command, HEAD_CHARS),))
-    looks = bool(line) and all(program_of(simple) in READERS for simple in line) and not changes
-    read = tuple(one_line(each, HEAD_CHARS) for each in reads_of(line))
-    if (
-        main is not None
-        and main.program == "open"
-        and (named := [word for word in main.words[1:] if is_file_name(word)])
-    ):
-        read = tuple(named[:1])
-    outline = next((written_outline(simple.document) for simple in line if simple.written and simple.document), "")
-    head = command_head(command, EDIT_CHARS if changes else HEAD_CHARS)
+    writes = any(simple.written or _edits_in_place(simple) for simple in line)
+    looks = bool(line) and all(program_of(simple) in READERS for simple in line) and not writes
+    documents = (simple.document for simple in line if simple.written and simple.document)
     return Begun(
-        head, verb or "shell", run, runs, tuple(line), changes, read, looks,
-        outline=outline, scripts=scripts_in((path, simple.document) for simple in line for path in simple.written),
-        edits=edits_of(line) if changes else in_editor, documents=documents_of(line), shows_whole=_shows_whole(line),
-        may_miss=any(PYTHON.fullmatch(simple.program) or simple.program in SED for simple in line),
-    )  # fmt: skip
+        command_head(command, EDIT_CHARS if writes else HEAD_CHARS),
+        verb or "shell",
+        run,
+        tuple(runs_of(line)),
+        hash(command.strip()),
+        tuple(line),
+        read=tuple(one_line(each, HEAD_CHARS) for each in reads_of(line)),
+        reads=looks,
+        writes=writes,
+        outline=next(map(written_outline, documents), ""),
+        shows_exit=bool(line) and _HIDES_EXIT.search(command.strip().replace("&&", "")) is None,
+    )
+
+
+def _edits_in_place(simple: Simple) -> bool:
+    return simple.program in ("sed", "gsed", "perl") and any(_IN_PLACE.match(word) for word in simple.words[1:])
+
+
+def reads_of(line: Sequence[Simple]) -> list[str]:
+    """The files that a command line names to be shown, with the lines when they are given."""
+    found: list[str] = []
+    for simple in line:
+        if simple.is_filter:
+            if found and simple.program == "sed" and (lines := _lines(simple)):
+                found[-1] = f"{found[-1]}:{lines}"
+        elif simple.written or simple.document:
+            continue
+        elif simple.program in _SHOWS:
+            found += filter(is_file_name, arguments(simple, "-n", "-c", "--lines"))
+        elif simple.program == "sed" and "-n" in simple.words:
+            named = arguments(simple, "-e")[0 if "-e" in simple.words else 1 :]
+            lines = _lines(simple)
+            found += [f"{path}:{lines}" if lines else path for path in named if is_file_name(path)]
+    return list(dict.fromkeys(found))
+
+
+def _lines(sed: Simple) -> str:
+    for word in sed.words[1:]:
+        if found := _RANGE.fullmatch(word.strip()):
+            return f"{found[1]}-{found[2]}"
+    return ""
 
 
 def command_head(command: str, most_chars: int = HEAD_CHARS) -> str:
@@ -339,45 +304,7 @@ def command_head(command: str, most_chars: int = HEAD_CHARS) -> str:
     return f"{one_line(first, HEAD_CHARS - len(ending))}{ending}"
 
 
-def changed_by(begun: Begun, outcome: str, result: str) -> tuple[Change, ...]:
-    """The files that a call has changed, now that its result is known."""
-    if begun.line is None:
-        if outcome:
-            return ()
-        return begun.changes or (_in_editor(result) if begun.run.program == EDIT else ())
-    done = done_by(begun.line, outcome, result)
-    if done == begun.line:
-        return begun.changes or _by_output(begun, result)
-    return tuple(dict.fromkeys(change for simple in done for change in changes_of(simple)))
-
-
-def _shows_whole(line: Sequence[Simple]) -> bool:
-    """Whether all that a command does is to print one file."""
-    programs = [simple for simple in line if simple.program != "cd"]
-    return len(programs) == 1 and programs[0].program in ("cat", "nl", "bat") and not programs[0].written
-
-
-def _by_output(begun: Begun, result: str) -> tuple[Change, ...]:
-    if begun.verb == "create" and (named := [word for word in begun.run.targets if is_file_name(word)]):
-        return (Change(named[0]),)
-    if begun.verb in _EDITOR_COMMANDS:
-        return _in_editor(result)
-    if begun.verb == "git clean":
-        return tuple(Change(name, is_removed=True) for name in re.findall(r"^Removing ([^\n]+)$", result, re.MULTILINE))
-    if begun.verb in ("patch", "git apply"):
-        return tuple(Change(name) for name in re.findall(r"^patching file '?([^'\n]+)", result, re.MULTILINE))
-    return ()
-
-
-def _in_editor(result: str) -> tuple[Change, ...]:
-    found = _OPEN_FILE.search(result[-2_000:])
-    if found is None or found[1] == "n/a":
-        return ()
-    path = found[1].removeprefix(f"{found[2]}/") if found[2] else found[1]
-    return (Change(path),) if is_file_name(path) else ()
-
-
-def _changed(tool: str, values: Mapping[str, Any]) -> list[str]:
+def _changed(values: Mapping[str, Any]) -> list[str]:
     """The files that the call of an editing tool names."""
     many = [path for name in _MANY for each in objects_in(values.get(name)) for path in _path_values(each)]
     moved = [str(values[key]) for key in ("destination", "new_path", "target") if isinstance(values.get(key), str)]

@@ -1,13 +1,15 @@
 """What the edits of a file come to: the lines removed and added, without those that later edits took back."""
 
-import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
 from co_tui.context.journal.outline import defined_in
-from co_tui.context.journal.shown_lines import NUMBER, clean, is_empty, single_blanks
+from co_tui.context.journal.shown_lines import clean, is_empty, single_blanks
 from co_tui.context.measure.count import estimate_text
+from co_tui.events.facts.files import AS_BEFORE, GONE
+from co_tui.events.file_diff import read_diff
+from co_tui.events.recorded import ChangedFile
 from co_tui.inert import one_line
 
 MOST_FILES: Final = 64
@@ -24,35 +26,19 @@ LEAST_TOKENS: Final = 30
 """With less room than this, no further file is shown."""
 TELLING_CHARS: Final = 12
 """A shorter line may be anywhere in a file."""
-LEAST_OF_PART: Final = 2
-"""So many lines of an edit tell that a part of a file is where it was made."""
 GAP: Final = "…"
 HEADING_TOKENS: Final = 6
-_FILE: Final = re.compile(r"\+\+\+ (?:b/)?([^\t]+)|\*\*\* (?:Add|Update) File: (.+)")
-_NUMBERED_SHARE: Final = 0.8
-"""Of the lines of such a file, how many follow one with the number before."""
-LEFT_OUT: Final = re.compile(
-    r"\.\.\.|…|elided|truncat|omitted|clipped|too (?:long|large)|more lines"
-    r"|(?:hidden|skipped|not shown|left out|snip)\b",
-    re.IGNORECASE,
-)
-"""Of what was read: something may be missing here. Taking code for that costs no more than a change next to it."""
-_NO_FILE: Final = "/dev/null"
-_BETWEEN: Final = re.compile(r"diff --git |index [0-9a-f]+\.\.|--- (?:a/|/dev/null)|\*\*\* |\\ No newline")
-_HUNK: Final = re.compile(r"@@(?: -\d\S* \+\d\S* @@)? ?")
 
 
 class Edit(NamedTuple):
-    """An edit of a file."""
+    """A recorded edit of a file."""
 
     at: int
     """The number of the message that has it."""
     lines: tuple[str, ...]
     """With `-`, `+` or a blank before them."""
-    is_sure: bool = True
-    """False for replacements of a script, which may have found nothing to replace."""
-    may_be_gone: bool = False
-    """Whether the file was changed later in a way that is not known."""
+    seq: int = 0
+    """The event with its outcome; 0 if it has none."""
     is_cut: bool = False
     """Whether some of its lines were left out or shortened."""
     defined: frozenset[str] = frozenset()
@@ -60,23 +46,6 @@ class Edit(NamedTuple):
 
     def is_apart_from(self, other: "Edit") -> bool:
         return bool(self.defined) and bool(other.defined) and self.defined.isdisjoint(other.defined)
-
-    def is_refuted_by(self, seen: Collection[str], *, fewest: int) -> bool:
-        """Whether the lines that it removed are still there, at least so many, and none that it added."""
-        removed, added = ({line[1:].strip() for line in self.lines if line[0] == sign} for sign in "-+")
-        telling = {line for line in removed - added if len(line) >= TELLING_CHARS}
-        return len(telling) >= fewest and bool(added) and telling <= set(seen) and added.isdisjoint(seen)
-
-    def is_made_by(self, later: "Edit") -> bool:
-        """Whether a later one that was made for sure adds all that this one may have added."""
-        added, later_added = ({line[1:].strip() for line in each.lines if line[0] == "+"} for each in (self, later))
-        return not self.is_sure and bool(added) and added <= later_added
-
-    def without_gone(self, seen: Collection[str]) -> "Edit":
-        """Without what was added and is neither there nor removed by another one."""
-        return self._replace(
-            may_be_gone=False, lines=tuple(each for each in self.lines if each[0] != "+" or each[1:].strip() in seen)
-        )
 
 
 def edit_of(lines: Sequence[str], whole: Sequence[str] = ()) -> Edit:
@@ -94,72 +63,61 @@ class NetChanges:
         self._edits: dict[str, list[Edit]] = {}
         self._unknown_at: dict[str, int] = {}
         """The number of the last message that changed a file in a way that these edits do not tell."""
+        self._all_unknown_at = -1
+        """That of the last message that may have changed any file."""
 
-    def add(self, path: str, at: int, lines: Sequence[str], *, is_sure: bool = True) -> None:
-        edit = edit_of(tuple(_bounded(_telling(map(_clipped, lines)))), lines)._replace(at=at, is_sure=is_sure)
-        earlier = self._edits.pop(path, [])
-        if is_sure:
-            earlier = [each._replace(lines=()) if each.is_made_by(edit) else each for each in earlier]
-        self._edits[path] = [*earlier, edit][-MOST_EDITS:]
+    def add(self, path: str, at: int, lines: Sequence[str], seq: int = 0) -> None:
+        edit = edit_of(tuple(_bounded(_telling(map(_clipped, lines)))), lines)._replace(at=at, seq=seq)
+        self._edits[path] = [*self._edits.pop(path, []), edit][-MOST_EDITS:]
         if len(self._edits) > MOST_FILES:
-            self.forget(next(iter(self._edits)), at)
+            forgotten = next(iter(self._edits))
+            del self._edits[forgotten]
+            self._unknown_at[forgotten] = at
 
     def doubt(self, path: str, at: int) -> None:
         """A message changed a file in a way that is not known: edits of it may be gone."""
         self._unknown_at[path] = at
-        if edits := self._edits.get(path):
-            edits[:] = [each._replace(may_be_gone=True) for each in edits]
 
-    def replace(self, path: str, at: int, lines: Sequence[str]) -> None:
-        """A patch shows all that was changed in a file."""
-        self.forget(path, at)
-        self.add(path, at, lines)
-
-    def forget(self, path: str, at: int) -> None:
-        self._unknown_at[path] = at
-        self._edits.pop(path, None)
-
-    def undo(self, path: str, at: int) -> None:
-        """Forget the newest edit of a file, which a message undid."""
-        self._unknown_at[path] = at
-        if edits := self._edits.pop(path, [])[:-1]:
-            self._edits[path] = edits
-
-    def saw(self, path: str, text: str, *, is_whole: bool) -> None:
-        """A file was read, or a part of it, where an equal line may be another one: if it still shows what the newest
-        edit was to replace, that changed nothing. What edits added and the whole file does not show is gone."""
-        edits = self._edits.get(path, [])
-        if not edits or (edits[-1].is_sure and not edits[0].may_be_gone):
-            return
-        seen = {_clipped(f" {line}").strip() for line in without_numbers(text.splitlines())}
-        is_whole = is_whole and LEFT_OUT.search(text) is None
-        if not edits[-1].is_sure and edits[-1].is_refuted_by(seen, fewest=1 if is_whole else LEAST_OF_PART):
-            edits[-1] = edits[-1]._replace(lines=())
-        if is_whole and edits[0].may_be_gone:
-            there = seen | {line[1:].strip() for each in edits for line in each.lines if line[0] == "-"}
-            edits[:] = [each.without_gone(there) if each.may_be_gone else each for each in edits]
+    def doubt_all(self, at: int) -> None:
+        """A message may have changed any file."""
+        self._all_unknown_at = at
 
     def removed_after(self, path: str, number: int) -> set[str] | None:
         """The lines that edits removed from a file after a message, with single blanks; None if not all are known."""
         all_edits = self._edits.get(path, [])
         edits = [each for each in all_edits if each.at > number]
-        may_lack = len(edits) == MOST_EDITS or any(each.may_be_gone or each.is_cut for each in edits)
-        if not edits or may_lack or self._unknown_at.get(path, -1) > number:
+        if (
+            not edits
+            or len(edits) == MOST_EDITS
+            or any(each.is_cut for each in edits)
+            or self._is_unknown(path, number)
+        ):
             return None
         return {single_blanks(line[1:]) for each in edits for line in each.lines if line[0] == "-"}
 
-    def shown(self, gone: Collection[int], budget_tokens: float) -> dict[str, "Shown"]:
-        """What changed in each file by edits in messages that are gone, within the budget, newest first."""
+    def _is_unknown(self, path: str, number: int) -> bool:
+        """Whether a file may have changed after a message in a way that is not known."""
+        return max(self._unknown_at.get(path, -1), self._all_unknown_at) > number
+
+    def shown(
+        self, gone: Collection[int], budget_tokens: float, files: Mapping[str, ChangedFile]
+    ) -> dict[str, "Shown"]:
+        """What changed in each file by edits in messages that are gone, within the budget, newest first; `files` are
+        those recorded as changed."""
         found: dict[str, Shown] = {}
         for path, edits in reversed(self._edits.items()):
             if budget_tokens < LEAST_TOKENS:
                 break
+            last, recorded = edits[-1], files.get(path)
+            if recorded is not None and recorded.now in (GONE, AS_BEFORE):
+                continue
             left = net(edits)
             groups = [lines for edit, lines in zip(edits, left, strict=True) if edit.at in gone and lines]
             heading = estimate_text(path) + HEADING_TOKENS
             shown = _fitting(groups, budget_tokens - heading)
             if len(shown.lines) >= min(LEAST_SHOWN, len(_in_place(groups))) > 0:
-                found[path] = shown._replace(may_be_gone=any(each.may_be_gone for each in edits))
+                is_later = recorded is not None and recorded.seq > last.seq
+                found[path] = shown._replace(may_be_gone=is_later or self._is_unknown(path, edits[0].at))
                 budget_tokens -= heading + _cost(shown.lines)
         return found
 
@@ -174,32 +132,18 @@ class Shown(NamedTuple):
     """Whether the file was changed later in a way that is not known."""
 
 
-def are_numbered(lines: Sequence[str]) -> bool:
-    """Whether lines of a file are shown with their numbers."""
-    numbers = [int(found[1]) if (found := NUMBER.match(line)) else -1 for line in lines]
-    following = sum(other == one + 1 > 0 for one, other in pairwise(numbers))
-    return following > 0 and following >= _NUMBERED_SHARE * (len(lines) - 1)
-
-
-def without_numbers(lines: list[str]) -> list[str]:
-    """The lines of a file without their numbers, if it is shown with them."""
-    return [NUMBER.sub("", line) for line in lines] if are_numbered(lines) else lines
-
-
-def patch_changes(text: str) -> dict[str, list[str]]:
-    """The lines that a patch removes and adds, by file, in the forms of `diff` and `apply_patch`."""
+def changes_in_diff(text: str) -> dict[str, list[str]]:
+    """The lines that a recorded diff removes and adds, by file; empty if not all are recorded."""
+    diff = read_diff(text)
+    if diff is None or diff.left_out:
+        return {}
     found: dict[str, list[str]] = {}
-    lines: list[str] | None = None
-    for line in text.splitlines():
-        if file := _FILE.match(line):
-            name = (file[1] or file[2]).strip()
-            lines = found.setdefault(name, []) if name != _NO_FILE else None
-        elif _BETWEEN.match(line):
-            lines = None if line.startswith(("diff", "***")) else lines
-        elif lines is not None and (hunk := _HUNK.match(line)):
-            lines.append(f" {line[hunk.end() :]}")
-        elif lines is not None and line[:1] in ("+", "-", " "):
-            lines.append(line)
+    path = diff.path
+    for row in diff.rows:
+        if row.sign == "file":
+            path = row.text
+        elif row.sign in ("+", "-", " "):
+            found.setdefault(path, []).append(f"{row.sign}{row.text}")
     return found
 
 

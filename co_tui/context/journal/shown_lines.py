@@ -49,7 +49,7 @@ _HEADING: Final = late_pattern(
     r"""[>*_\s]*(?:##|…|→|\[(?![\[{"'\d\]-])"""  # a header; what begins like JSON is none
     r"|- (?:\$|[\w.:-]+\()|(?:user|assistant|system|note|tool|human)\b[^:]{0,20}:"
     r"|\(\d+ more |#?\s*(?:standing rules|what the user said|where the work stands)\b"
-    r"|(?:files changed|new files|files read|still failing|failed, not|plan"
+    r"|(?:files changed|new files|files read|failed when|still failing|failed, not|plan"
     r"|concluded|last command|done|also|names|left out)\b[^:]{0,30}:|changed in\b[^:]*:"
     r"|(?:denied by the user|not allowed|undone by the user|undone later|\(as of here)\b)",
     re.I,

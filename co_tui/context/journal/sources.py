@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Final
 
@@ -24,7 +24,7 @@ from co_tui.context.journal.shown_lines import (
     is_single_word,
     shown_lines,
 )
-from co_tui.context.journal.work_record import Call, WorkRecord
+from co_tui.context.journal.work_record import UNDONE_LATER, Call, WorkRecord
 from co_tui.context.journal.work_state import without_folder
 from co_tui.context.memory.ledger import Ledger, names_of
 from co_tui.context.memory.transcript_lines import (
@@ -35,6 +35,7 @@ from co_tui.context.memory.transcript_lines import (
     lines_of,
     transcript_parts,
 )
+from co_tui.events.recorded import ChangedFile
 from co_tui.inert import one_line
 
 _TELLING: Final = re.compile(r"[^\W\d][\w-]*[._/:@][^\W\d]|[^\W\d_]\d|\d[^\W\d_]|_|[a-z][A-Z]")
@@ -57,6 +58,8 @@ class Sources:
     gone: frozenset[int]
     read: Callable[[Sequence[int]], Iterable[ModelMessage]]
     """Reads messages by their numbers."""
+    files: Mapping[str, ChangedFile] = field(default_factory=dict)
+    """Those that the session changed, as recorded."""
     left_out: str = ""
     """How commands begin that are shown without it, since the text next to the journal says so."""
 
@@ -116,7 +119,7 @@ class Sources:
         calls = self.work.calls_of(head.at[0]) if head.kind in (Kind.CALL, Kind.SAID) else ()
         if head.kind is Kind.CALL:
             calls = tuple(call for call in calls if call.call_at == head.at)
-        if any(call.is_undone for call in calls):
+        if any(call.is_undone(self.files) for call in calls):
             return Candidate(head, lines, Role.UNDONE)
         if any(self.work.is_outdated(call) for call in calls):
             return Candidate(head, lines, Role.OUTDATED)
@@ -134,8 +137,11 @@ class Sources:
 
     def _head(self, call: Call) -> Head:
         text = without_folder(call.head, self.left_out)
-        came = Answer(gist=_tried(call.answer.gist)) if call.is_undone else call.answer
-        return Head(call.call_at, Kind.CALL, text, call.verb, call.outcome, call.time, *came)
+        if call.is_undone(self.files):
+            came, outcome = Answer(gist=_tried(call.answer.gist)), UNDONE_LATER
+        else:
+            came, outcome = call.answer, call.outcome
+        return Head(call.call_at, Kind.CALL, text, call.verb, outcome, call.time, *came)
 
 
 def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate]:
@@ -166,7 +172,7 @@ def fresh_candidates(sources: Sources, numbers: Sequence[int]) -> list[Candidate
 
 def findings(sources: Sources, standing: str) -> list[Candidate]:
     """What the assistant found out in messages that left and nothing else says, the strongest and newest first."""
-    latest = {step.concluded: step.number for step in sources.work.conclusions(sources.gone)}
+    latest = {step.concluded: step.number for step in sources.work.conclusions(sources.gone, sources.files)}
     strong = {text: strength for text in latest if text not in standing and (strength := strength_of(text)) >= STRONG}
     return [
         Candidate(

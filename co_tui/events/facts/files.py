@@ -9,7 +9,8 @@ from co_tui.events.wording import ExportEntry, counted, long, short
 NEW: Final = "new"
 GONE: Final = "gone"
 AS_BEFORE: Final = "as before"
-"""What a changed file is now, compared to before the session first changed it; other changed files have no word."""
+FOLDER: Final = "folder"
+"""What a changed path is now, compared to before the session first changed it; other changed files have no word."""
 
 
 class FilesTouched(Logged):
@@ -21,6 +22,9 @@ class FilesTouched(Logged):
     """Relative to the folder; the first of very many."""
     snapshot: str
     """Of the folder before a change, or that was brought back."""
+    now: Json = NOTHING
+    """What some of the paths are now: `new`, `gone` or `as before`, compared to before the session first changed them,
+    or `folder` for a folder, which is named if nothing in it is."""
 
     def timeline_text(self) -> str:
         return f"{counted(len(self.paths), 'file')} {self.DONE}\n{short(', '.join(self.paths))}"
@@ -35,9 +39,6 @@ class FilesChanged(FilesTouched):
     TYPE = "files.changed"
     ENTRY = EntryStyle("✎", EntryKind.WORK, is_quiet=True)
     DONE = "changed"
-    now: Json = NOTHING
-    """What some of the paths are now: `new`, `gone` or `as before`, compared to before the session first changed them.
-    """
 
 
 class FilesRestored(FilesTouched):

@@ -58,7 +58,7 @@ async def work_in_progress(compaction: Compaction) -> Mapping[str, str]:
     stands = {}
     if history.policy.compacted_share:
         sources = await history.sources_without(refs)
-        if state := sources.work.state_text(history.governor.state_tokens, sources.gone):
+        if state := sources.work.state_text(history.governor.state_tokens, sources.gone, sources.files):
             stands = {"Where the work stands": f"{AS_OF}\n{state}"}
     if history.agent:
         return stands

@@ -39,6 +39,7 @@ class WholeTranscript:
                 self._work,
                 gone_numbers,
                 lambda numbers: self._parsed.read([said[number] for number in numbers]),
+                state.files,
             )
 
     def skill_loads(self, state: SessionState, history: AppendOnly[Entry]) -> Sequence[Entry]:
@@ -50,9 +51,10 @@ class WholeTranscript:
     def _read(self, said: AppendOnly[Entry]) -> None:
         if said.lineage is not self._known.lineage:
             self._ledger, self._work, self._known = Ledger(), WorkRecord(), AppendOnly()
-        for message in self._parsed.read(said[len(self._known) :]):
+        new = said[len(self._known) :]
+        for entry, message in zip(new, self._parsed.read(new), strict=True):
             self._ledger.add(message)
-            self._work.add(message)
+            self._work.add(message, entry.outcomes)
         self._known = said
 
     def refs(self, numbers: Iterable[int]) -> tuple[Ref, ...]:

@@ -200,6 +200,7 @@ class FileRestores:
             turn=plan.turn,
             paths=logged_paths(paths),
             snapshot=plan.target,
+            now=files.words(paths, plan.changes),
             as_before=logged_paths(as_before),
             conversation_stays=not with_it,
         )

@@ -11,7 +11,7 @@ from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import DELEGATE_TOOL, FREE_TOOLS, OWN_TOOLS, WEB_TOOLS
 from co_tui.agent.toolkit import RunningCall
 from co_tui.events import Event, FilesChanged, Json, SessionError
-from co_tui.events.facts.files import AS_BEFORE, GONE, NEW
+from co_tui.events.facts.files import AS_BEFORE, FOLDER, GONE, NEW
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.snapshots.entries import (
@@ -145,8 +145,14 @@ class SessionFiles:
             counts = self.snapshots.line_counts(dict(islice(changed.items(), MOST_COUNTED)))
         return tuple(
             written_file(shown_path(path), counts.get(path), self._now(path, entry))
-            for path, (_, entry) in changed.items()
+            for path, (was, entry) in changed.items()
+            if not any(each is not None and each.is_folder for each in (was, entry))
         )
+
+    def words(self, paths: Sequence[str], entries: Mapping[str, FileEntry | None]) -> dict[str, str]:
+        """What paths that changed are now, by their entries, as an event has it."""
+        shown = ((shown_path(path), self._now(path, entries.get(path))) for path in paths[:MOST_LOGGED_PATHS])
+        return {path: word for path, word in shown if word}
 
     def _now(self, path: str, entry: FileEntry | None) -> str:
         """What a path that changed is now, compared to before the session first changed it."""
@@ -156,6 +162,8 @@ class SessionFiles:
                 self._was.setdefault(each, was)
         self._lines_known = len(lines)
         was = self._was.get(path, entry)
+        if any(each is not None and each.is_folder for each in (was, entry)):
+            return FOLDER
         if was == entry:
             return AS_BEFORE if path in self._was else ""
         return NEW if was is None else GONE if entry is None else ""
@@ -193,12 +201,11 @@ class SessionFiles:
             line = self.line("end", taken.snapshot.id, changed, before.id)._replace(turn=turn, was=was, missed=missed)
             self.journal.add(line)
             if changed:
-                shown = logged_paths(named_paths(changed, before.entries, taken.snapshot.entries))
                 entries = taken.snapshot.entries
-                words = ((path, self._now(path, entries.get(path))) for path in changed)
-                now = {shown_path(path): word for path, word in words if word}
-                now = {path: now[path] for path in shown if path in now}
-                await self.recorder.record_said(FilesChanged(turn=turn, paths=shown, snapshot=before.id, now=now))
+                named = named_paths(changed, before.entries, entries)
+                now = self.words(named, entries)
+                fact = FilesChanged(turn=turn, paths=logged_paths(named), snapshot=before.id, now=now)
+                await self.recorder.record_said(fact)
         if changed and not self._changing:
             # Also what changed around a kill: no one knows by whom.
             self.journal.add(self.line("found", taken.snapshot.id, changed, before.id))

@@ -54,7 +54,7 @@ from co_tui.events import (
 from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.facts.base import Logged
 from co_tui.events.facts.context import TURN
-from co_tui.events.facts.files import AS_BEFORE
+from co_tui.events.facts.files import AS_BEFORE, FOLDER
 from co_tui.events.recorded import ChangedFile, LoggedOutcome
 from co_tui.events.stored_messages import title_in
 from co_tui.events.tool_wording import CUT_SHORT
@@ -180,7 +180,7 @@ def apply(state: SessionState, event: Event) -> SessionState:
         case FilesChanged():
             return _happened(_changed(state, event, {path: fact.now.get(path) for path in fact.paths}), event)
         case FilesRestored():
-            words = {path: AS_BEFORE if path in fact.as_before else None for path in fact.paths}
+            words = {path: AS_BEFORE if path in fact.as_before else fact.now.get(path) for path in fact.paths}
             state = _happened(_changed(state, event, words), event)
             is_noted = fact.paths and fact.conversation_stays
             return state.but(restores=state.restores.append(event)) if is_noted else state
@@ -201,7 +201,7 @@ def _happened(state: SessionState, event: Event) -> SessionState:
 
 def _changed(state: SessionState, event: Event, words: Mapping[str, Any]) -> SessionState:
     """With files that changed, each with what it is now."""
-    words = {path: word for path, word in words.items() if GENERATED.isdisjoint(path.split("/"))}
+    words = {path: word for path, word in words.items() if word != FOLDER and GENERATED.isdisjoint(path.split("/"))}
     if not words:
         return state
     now = {path: ChangedFile(word if isinstance(word, str) else "", seq_of(event)) for path, word in words.items()}

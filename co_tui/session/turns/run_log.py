@@ -7,7 +7,7 @@ from dataclasses import replace
 from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, RetryFeedbackPart
 
 from co_tui.context.request.repair import answered_id, last_step, repair
-from co_tui.events import Message
+from co_tui.events import CallOutcome, Message
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.parsed_messages import message_json
@@ -99,9 +99,10 @@ class RunLog:
         await self._history.recorder.record(self._fact(prompt))
 
     async def log(self, message: ModelMessage) -> None:
-        recorder, is_reply = self._history.recorder, isinstance(message, ModelResponse)
-        outcomes = () if is_reply else self._outcomes.take(self._history.agent, message, recorder.state)
-        await recorder.record_said(*outcomes, self._fact(message), ends_draft=is_reply)
+        recorder, outcomes = self._history.recorder, list[CallOutcome]()
+        if isinstance(message, ModelRequest):
+            outcomes = self._outcomes.take(self._history.agent, message, recorder.state)
+        await recorder.record_said(*outcomes, self._fact(message), ends_draft=isinstance(message, ModelResponse))
 
     def _fact(self, message: ModelMessage) -> Message:
         return Message(

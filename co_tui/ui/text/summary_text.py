@@ -22,12 +22,13 @@ _ITEM: Final = re.compile(r"- ")
 _STEP: Final = re.compile(r"- (?:\$ |[\w.:-]+\()")
 _SAID: Final = re.compile(r"(?:user|assistant|note): ?")
 _STATE: Final = re.compile(
-    r"(?:Files changed|New files|Done|Still failing|Concluded(?: \d+ steps ago)?|Last command that went well"
-    r"|Files read): "
+    r"(?:Files changed|New files|Done|Failed when last run|Concluded(?: \d+ steps ago)?"
+    r"|Last command that ended with exit code 0|Files read|Still failing|Last command that went well): "
 )
+"""The last two are of older versions."""
 _ASIDE: Final = re.compile(r" *…$|\(\d+ more ")
 _LABEL: Final = re.compile(r" +(?:also|names): ")
-_OUTCOME: Final = re.compile(r" → (?:failed|printed an error|interrupted)[^→]*$")
+_OUTCOME: Final = re.compile(r" → (?:failed|timed out|printed an error|interrupted)[^→]*$")
 
 
 def summary_text(summary: str, renderer: TextRenderer) -> Text:

@@ -14,7 +14,7 @@ from co_tui.context.journal.journal import Journal, rewritten
 from co_tui.context.journal.shown_lines import FIRST, ShownLine, is_single_word, shown_lines
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.transcript_lines import LinePosition
-from tests.support.journal_talks import answer, called, prompt, ran, task_for
+from tests.support.journal_talks import answer, called, failed, prompt, ran, task_for
 
 NOISE = [f"noise word {n} again" for n in range(60)]
 FAILURE = "E   ValueError: bad price_table\nFAILED tests/test_a.py::test_total"
@@ -26,12 +26,12 @@ def told(*messages: ModelMessage, budget: int = 400, standing: str = "") -> str:
 
 
 def test_a_result_stands_under_its_call_with_how_it_ended() -> None:
-    tests = ran("pytest -q tests", f"{FAILURE}\n[exit code: 1]")
+    tests = failed(ran("pytest -q tests", FAILURE))
     edit = called("edit", "Replaced fill_prices in src/price.py", path="src/price.py")
     text = told(prompt("mend the price_table"), *tests, *edit, answer("The price_table was empty; it is filled now."))
     assert text.splitlines() == [
         "user: mend the price_table",
-        "- $ pytest -q tests → failed (exit 1)",
+        "- $ pytest -q tests → failed",
         "    E   ValueError: bad price_table",
         "    FAILED tests/test_a.py::test_total",
         "- edit(path: src/price.py)",
@@ -144,12 +144,12 @@ def test_what_was_decided_stays_also_when_nothing_is_named() -> None:
 def test_chinese_is_told_like_any_language() -> None:
     talk = [
         prompt("请修复 src/主.py 里的错误"),
-        *ran("python src/主.py", "错误：找不到 配置_文件\n[exit code: 1]"),
+        *failed(ran("python src/主.py", "错误：找不到 配置_文件")),
         answer("我们决定租车，因为 配置_文件 不存在。"),
     ]
     assert told(*talk).splitlines() == [
         "user: 请修复 src/主.py 里的错误",
-        "- $ python src/主.py → failed (exit 1)",
+        "- $ python src/主.py → failed",
         "    错误：找不到 配置_文件",
         "assistant: 我们决定租车，因为 配置_文件 不存在。",
     ]

@@ -1,10 +1,11 @@
 """Entries say what came of a step: short results, edits, outlines, folds that name files."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from pydantic_ai.messages import ModelMessage
+from pydantic_ai.messages import ModelMessage, ModelRequest
 
 from co_tui.context.compact.offline_summary import summarise_offline
 from co_tui.context.journal.answers import answer_of
@@ -15,7 +16,12 @@ from co_tui.context.journal.outcomes import Ending
 from co_tui.context.journal.outline import outline_of
 from co_tui.context.memory import unwrap
 from co_tui.context.memory.names import names_in
-from tests.support.journal_talks import answer, called, prompt, ran, task_for
+from co_tui.context.memory.unwrap import edited_lines
+from co_tui.events.facts.files import AS_BEFORE
+from co_tui.events.file_diff import DIFF
+from co_tui.events.recorded import ChangedFile
+from co_tui.session.tools.folder.diff_text import diff_text
+from tests.support.journal_talks import answer, called, failed, prompt, ran, task_for
 from tests.support.long_run import also_in_a_long_run
 
 MODULE = "\n".join(("import os", "class PriceTable:", *(f"    def price_{n}(self): ..." for n in range(20))))
@@ -113,12 +119,11 @@ def test_a_search_says_what_it_found_first_and_a_command_what_it_printed_last() 
     assert answer_of(begin_call("bash", {"command": "python try.py"}), Ending(), printed).gist == "the table is empty"
 
 
-def test_a_script_that_changes_files_counts_as_an_edit_and_the_newest_edit_is_shown_whole() -> None:
-    tries = "\n".join(f"print({n})" for n in range(12))
-    script = "cat > fix.py <<'E'\n{}\nE"
-    mends = f"{tries}\nopen('src/price.py', 'w').write(text)"
-    roles = [begin_call("bash", {"command": script.format(code)}).role for code in (tries, mends)]
-    assert roles == [Role.WROTE, Role.EDITED]
+def test_the_newest_edit_is_shown_whole() -> None:
+    document = "\n".join(f"print({n})" for n in range(12))
+    for command, role in ((f"cat > fix.py <<'E'\n{document}\nE", Role.WROTE), ("sed -i s/a/b/ fix.py", Role.EDITED),
+                          ("sed -n 1p fix.py", Role.READ), ("make", Role.RAN)):  # fmt: skip
+        assert begin_call("bash", {"command": command}).role is role
     new = "\n".join(NOISE.splitlines()[:6])
     edit = called("edit", "Replaced.", path="src/price.py", old_string="one thing", new_string=new)
     lines = told(*ran("make", "built"), *edit, budget=900)
@@ -166,9 +171,10 @@ def test_a_long_rule_is_read_at_once(rule: str) -> None:
     assert answer_of(begun, Ending(), f"the table is empty\n{rule}").gist
 
 
-def test_an_exit_code_within_the_envelope_is_how_the_command_ended() -> None:
-    lines = told(*ran("make rows", json.dumps({"output": "the first_row is bad", "metadata": {"exit_code": 2}})))
-    assert lines[0] == "- $ make rows → failed (exit 2)"
+def test_an_exit_code_within_a_result_says_nothing() -> None:
+    result = json.dumps({"output": "the first_row is bad", "metadata": {"exit_code": 2}})
+    assert told(*ran("make rows", result))[0] == "- $ make rows"
+    assert told(*failed(ran("make rows", result)))[0] == "- $ make rows → failed"
 
 
 @pytest.mark.parametrize(
@@ -208,11 +214,13 @@ def test_an_edit_without_room_for_its_lines_says_what_it_changed_first_not_that_
         "new_string": "def total():\n    return price_sum",
     }
     made = "Successfully replaced text in shop.py. Changed 25 characters to 33 characters."
-    assert answer_of(begin_call("edit", values), Ending(), made).gist == "-return 0 +return price_sum"
-    failed = answer_of(begin_call("edit", values), Ending("failed", "No match for old_string."), "")
-    assert failed.gist == "No match for old_string."
+    edits = {"shop.py": [" def total():", "-    return 0", "+    return price_sum"]}
+    begun = begin_call("edit", values)
+    assert answer_of(begun, Ending(), made, edits).gist == "-return 0 +return price_sum"
+    assert answer_of(begun, Ending(), made).gist == made, "it is not recorded"
+    assert answer_of(begun, Ending("failed", "No match for old_string."), "").gist == "No match for old_string."
     for other in ("Replaced 0 occurrences.", "Edit proposed; waiting for approval.", "Edited.\nshop.py:3: SyntaxError"):
-        assert answer_of(begin_call("edit", values), Ending(), other).gist == other.partition("\n")[0]
+        assert answer_of(begun, Ending(), other, edits).gist == other.partition("\n")[0]
 
 
 def test_that_an_edit_was_made_is_not_said_below_its_lines() -> None:
@@ -224,22 +232,26 @@ def test_that_an_edit_was_made_is_not_said_below_its_lines() -> None:
 
 
 def test_of_a_long_edit_the_first_lines_on_both_sides_are_said_and_that_there_are_more() -> None:
-    old, new = ("\n".join(f"{name}{n} = f({n})" for n in range(7)) for name in "ab")
-    gist = answer_of(begin_call("edit", {"path": "a.py", "old_string": old, "new_string": new}), Ending(), "Done.").gist
+    lines = [f"{sign}{name}{n} = f({n})" for sign, name in ("-a", "+b") for n in range(7)]
+    gist = answer_of(begin_call("edit", {"path": "a.py"}), Ending(), "Done.", {"a.py": lines}).gist
     shown = [f"{sign}{name}{n} = f({n})" for sign, name in ("-a", "+b") for n in range(5)]
     assert gist.splitlines() == [*shown[:5], "-…", *shown[5:], "+…"]
 
 
 def test_an_edit_that_was_undone_says_what_was_tried() -> None:
-    reply = "shop.py\n<<<<<<< SEARCH\na = 1\n=======\na = 2\nb = 3\n>>>>>>> REPLACE"
-    shown = told(answer(reply), prompt("/undo"), prompt("try again"), *ran("ls", NOISE), budget=60)
-    assert shown[:2] == ["- edit(path: shop.py) → undone by the user", "    → tried: -a = 1 +a = 2 +b = 3"]
+    edit = called("edit", "Edited.", path="shop.py", old_string="a = 1", new_string="a = 2\nb = 3")
+    talk = [*with_diff(edit, "shop.py", "a = 1", "a = 2\nb = 3"), prompt("try again"), *ran("ls", NOISE)]
+    for now, shown in ((AS_BEFORE, [" → undone later", "→ tried: -a = 1 +a = 2 +b = 3"]), ("", ["", "-a = 1"])):
+        task = task_for(talk, 60)
+        task = task._replace(sources=replace(task.sources, files={"shop.py": ChangedFile(now, 1)}))
+        first, second, *_ = rewritten(task, 60, "").text.splitlines()
+        assert [first.removeprefix("- edit(path: shop.py, old_string: a = 1)"), second.strip()] == shown
 
 
 def test_a_short_edit_is_said_on_one_line_and_a_longer_one_line_by_line() -> None:
     def came(old: str, new: str) -> list[str]:
         begun = begin_call("edit", {"path": "a.py", "old_string": old, "new_string": new})
-        gist = answer_of(begun, Ending(), "Done.").gist
+        gist = answer_of(begun, Ending(), "Done.", {"a.py": edited_lines(old, new)}).gist
         return Head((0, 0), Kind.CALL, begun.head, gist=gist).came.splitlines()
 
     assert came("total = 1", "total = 2") == ["    → -total = 1 +total = 2"]
@@ -248,13 +260,21 @@ def test_a_short_edit_is_said_on_one_line_and_a_longer_one_line_by_line() -> Non
 
 @pytest.mark.timeout(20)
 def test_a_long_line_of_an_edit_is_read_at_once() -> None:
-    values = {"path": "a.py", "old_string": f"1 1{' ' * 200_000}x", "new_string": "short"}
-    assert answer_of(begin_call("edit", values), Ending(), "Edited.").gist.endswith("+short")
+    edits = {"a.py": [f"-1 1{' ' * 200_000}x", "+short"]}
+    assert answer_of(begin_call("edit", {"path": "a.py"}), Ending(), "Edited.", edits).gist.endswith("+short")
 
 
 def edit_of(path: str, name: str, lines: int) -> list[ModelMessage]:
+    """With its recorded diff."""
     new = "\n".join(f"{name}_{n} = {path.removesuffix('.py')}_{n}" for n in range(lines))
-    return called("edit", "Edited.", path=path, old_string="0", new_string=new)
+    return with_diff(called("edit", "Edited.", path=path, old_string="0", new_string=new), path, "0", new)
+
+
+def with_diff(step: list[ModelMessage], path: str, old: str, new: str) -> list[ModelMessage]:
+    asked, answered = step
+    metadata = {DIFF: diff_text(f"{old}\n".encode(), f"{new}\n".encode(), path)}
+    part = replace(answered.parts[0], metadata=metadata)  # type: ignore[type-var, call-arg]
+    return [asked, ModelRequest(parts=[part])]  # type: ignore[list-item]
 
 
 def test_the_latest_steps_are_different_ones() -> None:
@@ -295,7 +315,7 @@ def test_a_failure_gives_way_when_its_command_ran_again() -> None:
     def shown(after: str) -> int:
         talk = (
             *ran("make report", found),
-            *ran("make parts", f"{trace}\nTypeError: bad\nexit code 1"),
+            *failed(ran("make parts", f"{trace}\nTypeError: bad")),
             *ran(after, "x"),
         )
         return sum("part_" in line and "- $" not in line for line in told(*talk, budget=300))

@@ -48,7 +48,7 @@ def test_heads_stand_out_and_what_was_left_out_is_muted() -> None:
 
 
 def test_each_part_of_where_the_work_stands_is_labelled() -> None:
-    labels = (work_state.FILES_CHANGED, work_state.NEW_FILES, work_state.DONE, work_state.STILL_FAILING,
+    labels = (work_state.FILES_CHANGED, work_state.NEW_FILES, work_state.DONE, work_state.FAILING,
               work_state.CONCLUDED, work_state.LAST_GOOD, work_state.FILES_READ)  # fmt: skip
     text = summary_text("\n".join(f"{label}src/a.py" for label in labels), RENDERER)
     assert all(style_at(text, label) == {"bold"} for label in labels)

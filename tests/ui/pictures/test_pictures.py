@@ -113,7 +113,7 @@ UNDER_WAY = f"""[What is under way]
 
 ## Where the work stands
 Files changed: tests/conftest.py (×2), src/store.py
-Still failing: $ pytest -q tests/test_ci.py → failed (exit 1)
+Failed when last run: $ pytest -q tests/test_ci.py → failed (exit 1)
     E   KeyError: 'CI'
 Concluded: The fixture has to patch SESSION_DIR first."""
 
