@@ -22,6 +22,7 @@ from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.events import (
     ApprovalDecided,
     ApprovalRequested,
+    CallOutcome,
     CompactionComplete,
     DelegationEnd,
     DelegationStart,
@@ -69,6 +70,7 @@ __all__ = [
     "ApprovalDecided",
     "ApprovalQuestion",
     "ApprovalRequested",
+    "CallOutcome",
     "CompactionComplete",
     "CompactionRefused",
     "DelegationEnd",

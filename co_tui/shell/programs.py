@@ -26,12 +26,6 @@ _REDIRECTS: Final = frozenset(("file_redirect", "heredoc_redirect", "herestring_
 _SUBSTITUTIONS: Final = frozenset(("command_substitution", "process_substitution"))
 _ERRORS: Final = "2"
 _PIPES: Final = frozenset(("|", "|&"))
-_AND, _OR = "&&", "||"
-_MAY_NOT_RUN: Final = frozenset((
-    "if_statement", "while_statement", "for_statement", "c_style_for_statement", "case_statement",
-    "function_definition",
-))  # fmt: skip
-"""Statements whose parts may not run."""
 _QUOTED: Final = re.compile(r"'([^']*+)'|\"((?:[^\"\\]|\\.)*+)\"|\\(.)", re.DOTALL)
 _ESCAPED: Final = re.compile(r"\\(?:([$`\\])|\n)")
 """Escapes in a here-document without quotes around its end."""
@@ -58,12 +52,6 @@ class Simple(NamedTuple):
     """Whether it gets the output of the one before."""
     folder: str = ""
     """Of the last `cd` before it."""
-    appended: tuple[str, ...] = ()
-    """Of the written files, those that keep what they had."""
-    is_sure: bool = True
-    """False if a condition decides whether it runs."""
-    needs_last: bool = False
-    """Whether it runs only if the one before goes well."""
 
     @property
     def program(self) -> str:
@@ -79,10 +67,7 @@ def read_command(command: str) -> list[Simple]:
             folder = simple.words[1]
         inner = _inner(simple)
         if inner:
-            found += [
-                each._replace(folder=each.folder or folder, is_sure=each.is_sure and simple.is_sure)
-                for each in read_command(inner)
-            ]
+            found += [each._replace(folder=each.folder or folder) for each in read_command(inner)]
         else:
             found.append(simple._replace(folder=folder))
     return found
@@ -123,8 +108,6 @@ class _Part(NamedTuple):
     is_filter: bool = False
     redirects: "tuple[Node, ...]" = ()
     """Of the statement that it ends."""
-    is_sure: bool = True
-    needs_last: bool = False
 
 
 def _simples(command: str) -> Iterator[Simple]:
@@ -138,29 +121,21 @@ def _simples(command: str) -> Iterator[Simple]:
         part = part._replace(redirects=(*own, *part.redirects))
         inner = list(_statements(part)) if node.type not in _PROGRAMS else []
         if node.type in _PROGRAMS and (words := _run_words(list(_words(source, node)))):
-            outputs = [(name, how) for name, how in _outputs(source, part.redirects) if is_file_name(name)]
-            written = tuple(name for name, _ in outputs)
-            appended = tuple(name for name, how in outputs if ">>" in how)
-            yield Simple(
-                tuple(words), written, _document(source, part.redirects), part.is_filter, "", appended,
-                part.is_sure, part.needs_last,
-            )  # fmt: skip
+            written = tuple(filter(is_file_name, _outputs(source, part.redirects)))
+            yield Simple(tuple(words), written, _document(source, part.redirects), part.is_filter)
         # The line that begins a here-document may go on after it.
-        waiting += reversed([*inner, *(_Part(each, is_sure=part.is_sure) for each in own)])
+        waiting += reversed([*inner, *map(_Part, own)])
 
 
 def _statements(part: _Part) -> Iterator[_Part]:
     """The parts of a statement. What is redirected is the output of the last one."""
     children = [child for child in part.node.children if child.type not in _REDIRECTS]
     last = max((at for at, child in enumerate(children) if child.is_named), default=0)
-    is_filter, needs_last, is_sure = part.is_filter, part.needs_last, part.is_sure
-    is_sure = is_sure and part.node.type not in _MAY_NOT_RUN
+    is_filter = part.is_filter
     for at, child in enumerate(children):
         if child.is_named and child.type not in _SUBSTITUTIONS:
-            yield _Part(child, is_filter, part.redirects if at == last else (), is_sure, needs_last)
+            yield _Part(child, is_filter, part.redirects if at == last else ())
         is_filter = child.type in _PIPES
-        needs_last = child.type == _AND or (is_filter and part.needs_last)
-        is_sure = is_sure and child.type != _OR
 
 
 def _words(source: bytes, node: "Node") -> Iterator[str]:
@@ -174,8 +149,8 @@ def _words(source: bytes, node: "Node") -> Iterator[str]:
             yield _unquoted(_text(source, child))
 
 
-def _outputs(source: bytes, redirects: "Sequence[Node]") -> Iterator[tuple[str, str]]:
-    """The files to which output goes, and the operator."""
+def _outputs(source: bytes, redirects: "Sequence[Node]") -> Iterator[str]:
+    """The files to which output goes."""
     for redirect in redirects:
         if redirect.type == "heredoc_redirect":
             yield from _outputs(source, redirect.children)
@@ -184,7 +159,7 @@ def _outputs(source: bytes, redirects: "Sequence[Node]") -> Iterator[tuple[str, 
             if parts[0].isdigit():
                 stream, *parts = parts
             if len(parts) > 1 and ">" in parts[0] and not parts[0].endswith("&") and stream != _ERRORS:
-                yield _unquoted(parts[1]), parts[0]
+                yield _unquoted(parts[1])
 
 
 def _document(source: bytes, redirects: "Sequence[Node]") -> str:

@@ -8,8 +8,8 @@ from co_tui.agent.wire.overflow import read as read_refusal
 from co_tui.context.journal.answers import answer_of
 from co_tui.context.journal.calls import begin_call, begin_command
 from co_tui.context.journal.conclusions import announcement, concluded, last_question, rejects
-from co_tui.context.journal.outcomes import Ending, end_of_command
-from co_tui.context.journal.shell_edits import replacements_in
+from co_tui.context.journal.errors import error_lines
+from co_tui.context.journal.outcomes import Ending
 from co_tui.context.memory.text_calls import calls_in_text
 from co_tui.shell.programs import read_command
 from tests.benchmarks.figures import print_table, times_ms
@@ -34,11 +34,10 @@ class Reader(NamedTuple):
 
 READERS: Sequence[Reader] = (
     Reader("a shell command", read_command),
-    Reader("a command's edits", lambda text: begin_command(f"sed -i '{text}' a.py")),
+    Reader("a command's head", lambda text: begin_command(f"sed -i '{text}' a.py")),
     Reader("a refusal of a provider", lambda text: read_refusal(400, text)),
-    Reader("what a command printed", lambda text: end_of_command((), f"{text}!")),
+    Reader("what a command printed", lambda text: error_lines(f"{text}!")),
     Reader("what came of a call", lambda text: answer_of(begin_call("bash", {"command": "make"}), Ending(), text)),
-    Reader("what a script replaces", replacements_in),
     Reader("what a reply states", concluded),
     Reader("what a reply announces", announcement),
     Reader("the question of a reply", last_question),

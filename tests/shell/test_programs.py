@@ -40,7 +40,7 @@ def test_output_documents_pipes_and_folders_belong_to_their_program() -> None:
         Simple(("cd", "app"), folder="app"),
         Simple(("cat",), ("a.txt",), "\n$x\n", folder="app"),
         Simple(("tee", "b.txt"), is_filter=True, folder="app"),
-        Simple(("ls",), ("c.txt",), folder="app", needs_last=True),
+        Simple(("ls",), ("c.txt",), folder="app"),
         Simple(("make",), folder="app"),
     ]
     assert [each.written for each in read_command("a && b > x; { c; d; } >> y 2>/dev/null")] == [(), ("x",), (), ("y",)]

@@ -42,30 +42,6 @@ _GENERAL: Final = late_pattern(
 )
 """Lines that say that something failed, not what."""
 _TRACEBACK: Final = "Traceback (most recent call last):"
-_PRINTED: Final = late_pattern(
-    r"^(?:"
-    + "|".join(
-        (
-            r"Traceback \(most recent call last\):",
-            r"(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception): ",
-            r"[│ ]*(?:Error|ERROR|error|fatal|panic)(?:\[\w+\])?: |Error occurred|ERROR\b|\[ERROR\]",
-            r"npm (?:error|ERR!)|.*\berror TS\d+|thread '.*' panicked|error\[E\d+\]|make(?:\[\d+\])?: \*\*\*",
-            r"FAILED\b|FAIL\b|E {3,}\S|FAILURES!|Failed! |(?:\[INFO\] )?BUILD FAIL|✖ [1-9]\d* problem",
-            r".*\b[1-9]\d* (?:tests )?failed\b|(?:.*, |[ \t]*)[1-9]\d* (?:failures?|failing|fail)\b|(?:ℹ|#) fail [1-9]",
-            r"(?:Found )?[1-9]\d* errors?\b(?!.* 0 remaining)",
-            r"[^\s:]+:\d+(?::\d+)?:? (?:fatal )?error\b|[^\s:]+\.go:\d+:\d+: ",
-            r"\S*\bpython[\d.]*: (?:No module named|can't open file) ",
-            r"(?:/bin/)?(?:ba|z|da)?sh: (?:line \d+: )?.*(?:not found|No such file|rror)",
-        )
-    )
-    + ")",
-    re.MULTILINE,
-)
-_COMPLAINT: Final = late_pattern(
-    r"^([\w./+-]+): .*(?:No such file|not found|denied|[Ii]s a directory|cannot|can't|invalid"
-    r"|unrecognized|unknown|error)",
-    re.MULTILINE,
-)
 
 
 class ErrorLines(NamedTuple):
@@ -81,16 +57,6 @@ def bounded(output: str) -> str:
         return output
     half = MOST_CHARS // 2
     return f"{output[:half]}\n{output[-half:]}"
-
-
-def prints_error(output: str) -> bool:
-    """Whether a line reports an error, in one of the forms that programs use."""
-    return _PRINTED.search(output) is not None
-
-
-def complaints(output: str) -> set[str]:
-    """The programs that complain in an output, such as `cat: a.txt: No such file or directory`."""
-    return {found[1].rpartition("/")[2] for found in _COMPLAINT.finditer(output)}
 
 
 def error_lines(output: str) -> ErrorLines:

@@ -32,7 +32,6 @@ _OLD: Final = frozenset(("oldstring", "oldstr", "oldtext", "old", "search", "old
 _NEW: Final = frozenset(
     ("newstring", "newstr", "newtext", "new", "replace", "newcode", "newcontent", "replacementcontent", "replacement")
 )
-_SEVERAL: Final = ("edits", "replacements")
 _MARKER: Final = late_pattern(r"(<{5,9} ?SEARCH|={5,9}|>{5,9} ?REPLACE)[ \t]*")
 """A line that begins, divides or ends an edit block."""
 MOST_COMPARED: Final = 1_000
@@ -119,15 +118,6 @@ def with_edits_marked(text: str) -> str:
         shown += (*lines[last : block.begin], *edited_lines(block.old, block.new))
         last = block.end
     return "\n".join((*shown, *lines[last:]))
-
-
-def changes_in(values: Mapping[str, Any]) -> list[str]:
-    """What a call that replaces text changes, as lines removed and added; empty for another call."""
-    old, new = _one_of(values, _OLD), _one_of(values, _NEW)
-    if old is not None and new is not None:
-        return edited_lines(values[old], values[new])
-    several = [each for name in _SEVERAL if isinstance(found := values.get(name), list) for each in found]
-    return [line for each in several if isinstance(each, dict) for line in changes_in(each)]
 
 
 def edit_in(values: Mapping[str, Any]) -> list[Any]:

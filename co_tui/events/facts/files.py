@@ -49,5 +49,7 @@ class FilesRestored(FilesTouched):
     DONE = "restored"
     as_before: tuple[str, ...] = ()
     """Those of the paths that are again as before the session first changed them."""
+    undoes: int = 0
+    """The event of the restore that it undoes."""
     conversation_stays: bool = False
     """Whether the conversation did not go back with them, so that a note has to say which files did."""

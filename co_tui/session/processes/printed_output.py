@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from pydantic_ai.workspaces import CommandResult, WorkspaceTimeoutError, WrapperWorkspace
 from pydantic_ai.workspaces.protocol import WorkspaceCommand
 
-from co_tui.session.tools.call_facts import CALL_FACTS, CallFacts
+from co_tui.session.call_facts import CALL_FACTS, CallFacts
 
 
 class PrintedOutput(NamedTuple):

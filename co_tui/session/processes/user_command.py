@@ -11,11 +11,11 @@ from pydantic_ai.messages import ModelRequest
 from co_tui.events import CommandOutput, Message
 from co_tui.events.facts.conversation import CallEnd
 from co_tui.events.storable import dump
+from co_tui.session.call_facts import CallFacts
 from co_tui.session.processes.child_process import LINGER_S, BoundedOutput
 from co_tui.session.prompt_messages import command_message
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.state.parsed_messages import message_json
-from co_tui.session.tools.call_facts import CallFacts
 from co_tui.session.turns.turn import Outcome
 from co_tui.session.workplace.session_workplace import UserProcess
 

@@ -10,12 +10,12 @@ from co_tui.agent.models.request_settings import with_cache_key, with_effort
 from co_tui.agent.toolkit import Toolkit
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.approvals.questions import Questions
+from co_tui.session.call_facts import CallOutcomes
 from co_tui.session.compaction.job import Compactable
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.request_scaffold import ScaffoldFile
 from co_tui.session.hooks.session_hooks import SessionHooks
 from co_tui.session.tools.archive import Archive
-from co_tui.session.tools.call_facts import CallOutcomes
 from co_tui.session.turns.spending import Spending
 from co_tui.settings import AgentFile, Settings
 

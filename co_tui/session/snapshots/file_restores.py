@@ -202,6 +202,7 @@ class FileRestores:
             snapshot=plan.target,
             now=files.words(paths, plan.changes),
             as_before=logged_paths(as_before),
+            undoes=plan.undoes,
             conversation_stays=not with_it,
         )
         try:

@@ -12,6 +12,7 @@ from co_tui.agent.tool_names import DELEGATE_TOOL, FREE_TOOLS, OWN_TOOLS, WEB_TO
 from co_tui.agent.toolkit import RunningCall
 from co_tui.events import Event, FilesChanged, Json, SessionError
 from co_tui.events.facts.files import AS_BEFORE, FOLDER, GONE, NEW
+from co_tui.session.call_facts import CALL_FACTS, CallFacts, CallOutcomes, written_file
 from co_tui.session.recorder import Recorder
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.snapshots.entries import (
@@ -28,7 +29,6 @@ from co_tui.session.snapshots.journal import Journal, Kind, Line
 from co_tui.session.snapshots.line_counts import LineCount
 from co_tui.session.snapshots.objects import SnapshotsUnusable
 from co_tui.session.snapshots.session_snapshots import SessionSnapshots
-from co_tui.session.tools.call_facts import CALL_FACTS, CallFacts, CallOutcomes, written_file
 from co_tui.session.turns.current_agent import CURRENT_AGENT
 from co_tui.session.workplace.host.address import HostUnreachable
 from co_tui.settings.rules import PRESENT_PLAN

@@ -18,6 +18,10 @@ NOTE: Final = (
     "The user restored earlier versions of these files in the working folder: {}. Your later changes to them are gone; "
     "read a file again before you rely on what you know about it."
 )
+UNDONE: Final = (
+    "The user undid an earlier restore of these files in the working folder: {}. They are again as before it; "
+    "read a file again before you rely on what you know about it."
+)
 
 
 def restored_note(state: SessionState) -> ModelRequest | None:
@@ -26,20 +30,26 @@ def restored_note(state: SessionState) -> ModelRequest | None:
     if not events:
         return None
     is_before = {path: path in fact.as_before for _, fact in events for path in fact.paths}
+    is_undone = {path: bool(fact.undoes) for _, fact in events for path in fact.paths}
     about = {
         "folder": state.cwd,
         "events": [seq_of(event) for event, _ in events],
         "as_before": [path for path, before in is_before.items() if before],
         "changed": [path for path, before in is_before.items() if not before],
     }
-    return note_message("co-tui", NOTE.format(_named(list(is_before))), **{stored_messages.RESTORED: about})
+    parts = ((NOTE, False), (UNDONE, True))
+    named = ((text, [path for path, undone in is_undone.items() if undone is which]) for text, which in parts)
+    text = "\n".join(text.format(_named(paths)) for text, paths in named if paths)
+    return note_message("co-tui", text, **{stored_messages.RESTORED: about})
 
 
 def _unknown_restores(state: SessionState) -> Iterator[tuple[Event, FilesRestored]]:
-    """The restores that no note in the conversation is about."""
+    """The restores that no note in the conversation is about, without those that were undone before there was one."""
     restores = [(event, event.fact) for event in state.restores if isinstance(event.fact, FilesRestored)]
     known = _known_restores(state, since=seq_of(restores[0][0])) if restores else set()
-    return (each for each in restores if seq_of(each[0]) not in known)
+    unknown = [each for each in restores if seq_of(each[0]) not in known]
+    undone = {fact.undoes for _, fact in unknown if fact.undoes} & {seq_of(event) for event, _ in unknown}
+    return (each for each in unknown if seq_of(each[0]) not in undone and each[1].undoes not in undone)
 
 
 def _known_restores(state: SessionState, since: int) -> set[int]:

@@ -8,10 +8,10 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Retr
 
 from co_tui.context.request.repair import answered_id, last_step, repair
 from co_tui.events import CallOutcome, Message
+from co_tui.session.call_facts import CallOutcomes
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.parsed_messages import message_json
-from co_tui.session.tools.call_facts import CallOutcomes
 from co_tui.session.turns.streaming import Streaming
 from co_tui.store.store_errors import StoreError
 

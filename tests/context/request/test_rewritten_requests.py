@@ -126,7 +126,9 @@ def marked_work(steps: int) -> list[ModelMessage]:
         result = "\n".join(f"{signs[k % 4]}{part}_row_{again}_{k} = price_{again}(item_{again}_{k})" for k in range(8))
         said, answered = step(n + 1)
         assert isinstance(said, ModelResponse)
-        decided = TextPart(f"# {part}_plan for {part}_model\n* {part}_view is decided\n# I look at {part}_model_{n} once more.")
+        decided = TextPart(
+            f"# {part}_plan for {part}_model\n* {part}_view is decided\n## I look at {part}_model_{n} once more."
+        )
         part_returned = replace(answered.parts[0], content=result)
         history += [replace(said, parts=[decided, said.parts[-1]]), replace(answered, parts=[part_returned])]
     return history

@@ -329,3 +329,37 @@ async def test_files_that_went_back_with_the_conversation_need_no_note(folder: P
     await session.submit("and now?")
     assert not any(note_source(entry.message) for entry in session.state.history)
     await session.close()
+
+
+async def test_the_model_learns_that_a_restore_was_undone_and_nothing_of_one_it_never_heard_of(
+    folder: Path, home: Path
+) -> None:
+    session = await started(folder, home, FIX)
+    await session.submit("mend it")
+
+    async def restore_and_undo() -> None:
+        await session.edits.rewind_files(1, Consent(), conversation=False)
+        await undo()
+
+    async def undo() -> None:
+        restore = session.edits.undoable_restore()
+        assert restore is not None
+        await session.edits.undo_restore(restore, Consent())
+
+    def notes() -> list[str]:
+        entries = (entry for entry in session.state.history if note_source(entry.message) == "co-tui")
+        return [text for entry in entries for _, text, _ in pieces(entry.message)]
+
+    await restore_and_undo()
+    await session.submit("and now?")
+    assert notes() == []
+    assert session.state.files["login.py"].now == "" and "hello" in (folder / "login.py").read_text()
+    await session.edits.rewind_files(1, Consent(), conversation=False)
+    assert session.state.files["login.py"].now == "as before"
+    await session.submit("and now?")
+    await undo()
+    await session.submit("and now?")
+    first, second = notes()
+    assert "The user restored earlier versions" in first
+    assert "The user undid an earlier restore of these files in the working folder: login.py." in second
+    await session.close()

@@ -9,11 +9,11 @@ from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
 from co_tui.events import CallOutcome, Event, FilesChanged, Message
 from co_tui.session.approvals.questions import Approval, Unattended
+from co_tui.session.call_facts import CallOutcomes
 from co_tui.session.session import Session
 from co_tui.session.snapshots.entries import FileEntry
 from co_tui.session.snapshots.line_counts import MOST_COUNTED_BYTES, LineCount, line_counts
 from co_tui.session.state.derive import replay
-from co_tui.session.tools.call_facts import CallOutcomes
 from co_tui.settings.permission_rules import RuleInForce, parse_rule
 from tests.support.approving import Person, log_of
 from tests.support.environments import facts

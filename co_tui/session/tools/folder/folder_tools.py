@@ -23,7 +23,7 @@ from co_tui.events.storable import storable_text
 from co_tui.folder_files import Entry, FolderWalk
 from co_tui.folders import Folders
 from co_tui.paths import is_inside, path_text
-from co_tui.session.tools.call_facts import CALL_FACTS
+from co_tui.session.call_facts import CALL_FACTS
 from co_tui.session.tools.folder.globs import FindPattern, globs, names_hidden
 from co_tui.session.tools.folder.made_changes import MADE, MadeChange, with_diff
 from co_tui.session.tools.folder.nearest_lines import nearest_lines
