@@ -74,8 +74,10 @@ def _given(uri: str, data: bytes, folder: Path) -> NamedFile:
 def _linked(uri: str, folder: Path) -> NamedFile | None:
     """The file of a link; None for a link to anything else, which is only named. Raises `AttachmentRefused`."""
     path = _path(uri)
+    if path is None:
+        return None
     try:
-        if path is None or path.is_dir():
+        if path.is_dir():
             return None
         is_file = path.is_file()
     except OSError:  # no file can have such a name, or its folder may not be read
