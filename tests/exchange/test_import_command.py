@@ -1,6 +1,8 @@
 """`co-tui import`: files of other programs become sessions like any other."""
 
 import json
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +10,18 @@ import pytest
 
 from co_tui.context.request.repair import repair
 from co_tui.exchange.importers import load
+from co_tui.exchange.intake import import_files
 from co_tui.headless.sessions import import_command
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
 from tests.support.environments import ScriptedModel, environment_for
 from tests.support.foreign import claude_call, claude_result, claude_row, counts, write_lines
 from tests.support.here import Here
+from tests.support.long_run import LONG_RUN
 from tests.support.provider import Provider, Reply
 from tests.support.shared import DATA, needs_data
 from tests.support.stores import replayed
+from tests.support.waiting import HANGING_S
 
 ROWS = [
     claude_row("user", "Where is the heron?", 1),
@@ -223,3 +228,46 @@ def test_a_file_with_ones_own_session_and_more_says_what_it_adds_and_decides_not
     provider.script = [Reply(text="Yes.")]
     ran = served_here("run", "--session", row["id"], "-p", "Still there?")
     assert ran.code == 0 and "Still allowed" not in ran.err and "touch" not in ran.err
+
+
+def test_what_takes_long_is_said_while_it_does(here: Here, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One step holds until its sentence is there, as a very long file would."""
+    said = threading.Condition()
+    sentences: list[str] = []
+
+    def say(sentence: str) -> None:
+        with said:
+            sentences.append(sentence)
+            said.notify_all()
+
+    def held(step: Callable[..., Any], begins: str) -> Callable[..., Any]:
+        def work(*given: Any, **options: Any) -> Any:
+            with said:
+                assert said.wait_for(lambda: any(each.startswith(begins) for each in sentences), HANGING_S)
+            return step(*given, **options)
+
+        return work
+
+    monkeypatch.setattr(import_command, "LONG_S", 0.001)
+    monkeypatch.setattr(import_command, "say", say)
+    monkeypatch.setattr(import_files, "load", held(import_files.load, f"Reading {file}, "))
+    monkeypatch.setattr(import_files, "take_in", held(import_files.take_in, f"Storing 4 messages of {file}, "))
+    assert here("import", str(file)).code == 0
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        pytest.param(lambda n: [claude_call("same") for _ in range(n)], id="one id"),
+        pytest.param(lambda n: [{**claude_call(""), "id": None} for _ in range(n)], id="no id"),
+    ],
+)
+def test_many_calls_of_one_reply_cost_no_more_each(tmp_path: Path, results: Callable[[int], list[Any]]) -> None:
+    """A result finds its call among as many as there may be, whatever their ids are."""
+    calls = results(200_000 if LONG_RUN else 500)
+    rows = [claude_row("user", "go", 1), claude_row("assistant", calls, 2)]
+    rows += [claude_row("user", [claude_result(each["id"] or "", f"{n}")], 3) for n, each in enumerate(calls)]
+    (session,) = load(write_lines(tmp_path / "talk.jsonl", rows))
+    assert counts(session.messages)["pairs"] == len(calls)
+    returned = [str(part.content) for message in session.messages[2:] for part in message.parts]
+    assert returned == [str(number) for number in range(len(calls))]

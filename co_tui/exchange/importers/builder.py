@@ -1,6 +1,6 @@
 """Puts a session together from what another program wrote, keeping every result with its call."""
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -54,6 +54,14 @@ class _Call:
     id: str
     tool: str
     reply: "_Reply"
+    is_answered: bool = False
+
+
+def _next_open(calls: deque[_Call]) -> _Call | None:
+    """The first call without a result; those before it are dropped."""
+    while calls and calls[0].is_answered:
+        calls.popleft()
+    return calls[0] if calls else None
 
 
 @dataclass(slots=True, eq=False)
@@ -63,7 +71,9 @@ class _Reply:
     said: Said
     id: str = ""
     """The program's own; several pieces may have it."""
-    open: list[_Call] = field(default_factory=list)
+    parts: list[ModelResponsePart] = field(default_factory=list)
+    open: defaultdict[tuple[str, bool], deque[_Call]] = field(default_factory=lambda: defaultdict(deque))
+    """Its calls in order, by tool and all of them (as the tool ""), and of each those without an id of their own."""
     calls: list[str] = field(default_factory=list)
     """The ids of all its calls, as they are here."""
     answers: list[Said] = field(default_factory=list)
@@ -99,7 +109,8 @@ class SessionBuilder:
         """One for each item, in the order in which they were added."""
         self._place: Place | None = None
         self._starts: dict[str, int] = {}
-        self._open: dict[str, list[_Call]] = {}
+        self._open: dict[str, list[deque[_Call]]] = {}
+        """Calls by their id, and there by reply, the latest one last."""
         self._calls: dict[str, _Call] = {}
         self._delegated: list[Delegated] = []
         self._ids: dict[str, int] = {}
@@ -349,7 +360,7 @@ class SessionBuilder:
         ends: dict[Place | None, int] = {None: START}
         named = 0
         chosen = set(_path(self._place))
-        loose = sorted((each for each in self._delegated if not each.call_id), key=_began)
+        loose = deque(sorted((each for each in self._delegated if not each.call_id), key=_began))
         by_call: dict[str, list[Delegated]] = {}
         for each in self._delegated:
             by_call.setdefault(each.call_id, []).append(each)
@@ -363,7 +374,7 @@ class SessionBuilder:
                     self.leave_out(OTHER_BRANCHES)
                     continue
             while loose and not isinstance(item, Compacted) and _began(loose[0]) < _time_of(item):
-                flat.append(loose.pop(0))
+                flat.append(loose.popleft())
             if place.before is not last:
                 flat.append(WentBack(_time_of(item), ends[place.before]))
             starts[-1] = len(flat)
@@ -397,10 +408,10 @@ class SessionBuilder:
     ) -> None:
         response = reply.said.message
         assert isinstance(response, ModelResponse)
-        added = [self._called(part, reply) if isinstance(part, ToolCallPart) else part for part in parts]
+        reply.parts += [self._called(part, reply) if isinstance(part, ToolCallPart) else part for part in parts]
         changed = replace(
             response,
-            parts=[*response.parts, *added],
+            parts=reply.parts,
             usage=usage if usage.input_tokens or usage.output_tokens else response.usage,
             state="interrupted" if interrupted else response.state,
         )
@@ -409,11 +420,16 @@ class SessionBuilder:
     def _called(self, part: ToolCallPart, reply: _Reply) -> ToolCallPart:
         given = part.tool_call_id
         call = _Call(given, self._new_id(given), part.tool_name, reply)
-        reply.open.append(call)
         reply.calls.append(call.id)
+        for only_unnamed in (False, True) if not given else (False,):
+            for tool in {call.tool, ""}:
+                reply.open[tool, only_unnamed].append(call)
         if given:
             self._calls.setdefault(given, call)
-            self._open.setdefault(given, []).append(call)
+            of_id = self._open.setdefault(given, [])
+            if not of_id or not of_id[-1] or of_id[-1][0].reply is not reply:
+                of_id.append(deque())
+            of_id[-1].append(call)
         return replace(part, tool_call_id=call.id)
 
     def _new_id(self, given: str) -> str:
@@ -423,18 +439,25 @@ class SessionBuilder:
         return id if times == 1 and given else self._new_id(f"{id}-{times}")
 
     def _answered(self, result: Result) -> _Call | None:
-        same_id = self._open.get(result.call_id) if result.call_id else None
-        call = _first_of_latest_reply(same_id) if same_id else self._by_position(result)
+        """The call that it is the result of, which is closed by that."""
+        call = self._of_id(result.call_id) or self._by_position(result)
         if call is not None:
-            call.reply.open.remove(call)
-            if call.given_id:
-                self._open[call.given_id].remove(call)
+            call.is_answered = True
         return call
 
+    def _of_id(self, given: str) -> _Call | None:
+        of_id = self._open.get(given) if given else None
+        while of_id:
+            if (call := _next_open(of_id[-1])) is not None:
+                return call
+            of_id.pop()
+        return None
+
     def _by_position(self, result: Result) -> _Call | None:
-        waiting = self._place.reply.open if self._place and self._place.reply else []
-        possible = [call for call in waiting if not (call.given_id and result.call_id)]
-        return next((call for call in possible if call.tool == result.tool), possible[0] if possible else None)
+        if self._place is None or self._place.reply is None:
+            return None
+        waiting, only_unnamed = self._place.reply.open, result.call_id != ""
+        return _next_open(waiting[result.tool, only_unnamed]) or _next_open(waiting["", only_unnamed])
 
     def _at(self, time: datetime | None) -> datetime:
         """The recorded time, else that of the previous message."""
@@ -463,10 +486,3 @@ def _joined(place: Place | None) -> Place | None:
 
 def _began(task: Delegated) -> datetime:
     return task.items[0].time
-
-
-def _first_of_latest_reply(calls: list[_Call]) -> _Call:
-    first = len(calls) - 1
-    while first and calls[first - 1].reply is calls[-1].reply:
-        first -= 1
-    return calls[first]

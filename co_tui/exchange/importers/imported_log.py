@@ -1,5 +1,6 @@
 """The log of a session that another program wrote."""
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -137,6 +138,15 @@ def log_of(
     return tuple(log.events)
 
 
+class _Shown(NamedTuple):
+    """A message that the model would see."""
+
+    item: int
+    """Which item it came from; `START` for a summary."""
+    ref: Ref
+    tokens: int
+
+
 class _Log:
     def __init__(self, session_id: str, window_tokens: int) -> None:
         self.events: list[Event] = []
@@ -147,9 +157,10 @@ class _Log:
         self._measured = False
         self._agents: dict[str, int] = {}
         """How many tasks there are under each name."""
-        self._history: list[tuple[int, Ref, int]] = []
-        """What the model would see: the item it came from, its identity, its tokens."""
-        self._histories: dict[int, list[tuple[int, Ref, int]]] = {START: []}
+        self._history: deque[_Shown] = deque()
+        self._tokens = 0
+        """Of all in the history."""
+        self._histories: dict[int, list[_Shown]] = {START: []}
         """The history behind the items that another branch begins at."""
 
     def add(self, time: datetime, fact: Fact) -> int:
@@ -164,7 +175,8 @@ class _Log:
         self._turn_has_prompt = self._turn_has_prompt or item.opens_turn
         message = message_json(item.message)
         seq = self.add(item.time, Message(turn=self._turn, message=message, interrupted=item.interrupted))
-        self._history.append((index, (seq, 0), estimate_message(item.message)))
+        self._history.append(_Shown(index, (seq, 0), estimate_message(item.message)))
+        self._tokens += self._history[-1].tokens
         if isinstance(item.message, ModelResponse) and item.message.usage.input_tokens:
             self._measure(item.message, item.time)
 
@@ -218,45 +230,48 @@ class _Log:
 
     def compact(self, item: Compacted, source: str) -> None:
         replacement = item.replacement or item.said
-        gone, kept = self._divided(item) if replacement else ([], self._history)
         sizes = [estimate_message(message) for message in replacement]
-        before, after = sum(size for *_, size in self._history), sum(sizes) + sum(size for *_, size in kept)
+        before, count = self._tokens, len(self._history)
+        gone = self._take_out(item.kept_from) if replacement else []
+        after = sum(sizes) + self._tokens
         pre_tokens = item.pre_tokens or before
         fact = CompactionComplete(
             success=True,
             trigger=item.trigger,
             pre_tokens=pre_tokens,
             post_tokens=min(after, pre_tokens),
-            pre_messages=len(self._history),
-            post_messages=len(kept) + len(replacement),
+            pre_messages=count,
+            post_messages=len(self._history) + len(replacement),
             tokens_removed=max(0, pre_tokens - after),
             messages_removed=len(gone),
-            replaced=tuple(ref for _, ref, _ in gone),
+            replaced=tuple(each.ref for each in gone),
             replacement=tuple(message_json(_standing_for(message, len(gone))) for message in replacement),
             summary=item.summary,
             summarised_by=source,
         )
         seq = self.add(item.time, fact)
         if gone:
-            new = [(-1, (seq, number), size) for number, size in enumerate(sizes)]
-            self._history = [*new, *kept]
+            made = [_Shown(START, (seq, number), size) for number, size in enumerate(sizes)]
+            self._history.extendleft(reversed(made))
+            self._tokens = after
 
     def remember(self, index: int) -> None:
         """Keep the history behind an item, for what goes back to there."""
         self._histories[index] = list(self._history)
 
     def go_back(self, item: WentBack) -> None:
-        self._history = list(self._histories[item.after])
-        refs = tuple(ref for _, ref, _ in self._history)
+        self._history = deque(self._histories[item.after])
+        self._tokens = sum(each.tokens for each in self._history)
+        refs = tuple(each.ref for each in self._history)
         self.add(item.time, Rewind(to_seq=max((seq for seq, _ in refs), default=0), history=refs))
 
-    def _divided(self, item: Compacted) -> tuple[list[tuple[int, Ref, int]], list[tuple[int, Ref, int]]]:
-        """What went and what stayed; results stand behind their calls, and no place is between them."""
-        if item.kept_from is None:
-            return self._history, []
-        first = item.kept_from
-        cut = next((n for n, (index, *_) in enumerate(self._history) if index >= first), len(self._history))
-        return self._history[:cut], self._history[cut:]
+    def _take_out(self, kept_from: int | None) -> list[_Shown]:
+        """What was said before that item, or all; results stay behind their calls, which are the same item."""
+        gone: list[_Shown] = []
+        while self._history and (kept_from is None or self._history[0].item < kept_from):
+            gone.append(self._history.popleft())
+            self._tokens -= gone[-1].tokens
+        return gone
 
 
 def _standing_for(message: ModelMessage, count: int) -> ModelMessage:

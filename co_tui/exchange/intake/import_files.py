@@ -90,20 +90,23 @@ def import_files(
     of_folders: Collection[Path] = (),
     carry: Carry | None = None,
     again: bool = False,
+    begun: Callable[[str], object] = lambda _work: None,
 ) -> Iterator[FileImport]:
     """Import each file in turn; with `dry_run` only find out what would be done. Raises `StoreError`.
 
     What is `of_folders` restores no session that was deleted. `carry` copies the files of one that becomes a fork.
-    With `again` what older readers imported is read again.
+    With `again` what older readers imported is read again. `begun` gets each step's work in words, before it.
     """
     for file in files:
         from_folder = file in of_folders
         one = partial(look_up, store) if dry_run else partial(take_in, store, carry=carry)
-        yield _import(partial(one, from_folder=from_folder, again=again), file)
+        yield _import(partial(one, from_folder=from_folder, again=again), file, begun)
 
 
-def _import(take: Callable[[ImportedSession], TakenIn], file: Path) -> FileImport:
+def _import(take: Callable[[ImportedSession], TakenIn], file: Path, begun: Callable[[str], object]) -> FileImport:
+    name = one_line(path_text(file), ERROR_CHARS)
     try:
+        begun(f"Reading {name}")
         found = load(file)
     except ImportRefused as refused:
         return FileImport(file, refused=(str(refused),))
@@ -114,6 +117,7 @@ def _import(take: Callable[[ImportedSession], TakenIn], file: Path) -> FileImpor
     refusals: list[str] = []
     for session in found:
         try:
+            begun(f"Storing {counted(len(session.messages), 'message')} of {name}")
             taken.append((session, take(session)))
         except ImportRefused as refused:
             refusals.append(str(refused))

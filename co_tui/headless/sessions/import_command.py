@@ -1,9 +1,10 @@
 """`co-tui import`: sessions of other programs become ordinary sessions."""
 
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from co_tui.events.wording import counted
 from co_tui.exchange.importers import ImportedSession
@@ -21,6 +22,8 @@ from co_tui.store.sync.branches import FORKS
 from co_tui.store.sync.placing import carry_files
 
 PROGRESS_EVERY_S = 1.0
+LONG_S = 5.0
+"""How long one step of one file may take before it is said, and said again."""
 MAX_REFUSALS_SHOWN = 20
 """For files that were not named; the rest are counted."""
 _NAMED = ""
@@ -113,6 +116,32 @@ def _nothing_found(options: ImportOptions) -> str:
     return f"No sessions of {options.program} found." if options.program else "No file to import there."
 
 
+class _LongWork:
+    """Says what takes long, and for how long it has, from a thread of its own."""
+
+    def __init__(self) -> None:
+        self._what, self._since = "", 0.0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._report, name="import progress", daemon=True)
+
+    def begin(self, what: str) -> None:
+        self._what, self._since = what, time.monotonic()
+
+    def _report(self) -> None:
+        while not self._ended.wait(LONG_S):
+            seconds = time.monotonic() - self._since
+            if self._what and seconds >= LONG_S:
+                say(f"{self._what}, {seconds:,.0f} s so far")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+
 class _Run:
     """Goes through the files and reports each."""
 
@@ -132,20 +161,22 @@ class _Run:
         files = (each.file for each in self._found)
         of_folders = {each.file for each in self._found if each.program == _NAMED and not each.is_named}
         carry = carry_files(self._context.paths)
-        imports = import_files(
-            self._context.store,
-            files,
-            dry_run=self._options.dry_run,
-            of_folders=of_folders,
-            carry=carry,
-            again=self._options.again,
-        )
-        for number, (found, done) in enumerate(zip(self._found, imports, strict=True), 1):
-            self._count(found, done)
-            self._report(found, done)
-            if len(self._found) > 1 and time.monotonic() - reported >= PROGRESS_EVERY_S:
-                reported = time.monotonic()
-                say(f"{number:,} of {len(self._found):,} files, {self._progress}")
+        with _LongWork() as work:
+            imports = import_files(
+                self._context.store,
+                files,
+                dry_run=self._options.dry_run,
+                of_folders=of_folders,
+                carry=carry,
+                again=self._options.again,
+                begun=work.begin,
+            )
+            for number, (found, done) in enumerate(zip(self._found, imports, strict=True), 1):
+                self._count(found, done)
+                self._report(found, done)
+                if len(self._found) > 1 and time.monotonic() - reported >= PROGRESS_EVERY_S:
+                    reported = time.monotonic()
+                    say(f"{number:,} of {len(self._found):,} files, {self._progress}")
 
     @property
     def _progress(self) -> str:

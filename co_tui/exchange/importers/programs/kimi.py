@@ -35,6 +35,8 @@ from co_tui.store.session_ids import stable_id
 
 NAME: Final = "kimi"
 _RECORDS: Final = ("context.append_message", "context.append_loop_event", "turn.prompt", "context.apply_compaction")
+_MOST_KEPT: Final = 1_000_000
+"""Of prompts that the compactions of a session keep, all counted."""
 _LEFT_OUT: Final = {
     "config": NOTICES,
     "context": NOTICES,
@@ -123,6 +125,8 @@ class _Reader:
         self._model = ""
         self._prompts: list[tuple[str, Place | None]] = []
         """What the user said, and the place before it, but for what was undone."""
+        self._kept = 0
+        """How many of them compactions kept: each names them again."""
         self._settled = 0
         """How many of them were said before the latest compaction, and cannot be undone."""
         self._asked: Record | None = None
@@ -236,7 +240,11 @@ class _Reader:
         """The summary, behind the latest of what the user said."""
         self.end_reply()
         summary = text(row.get("contextSummary")) or text(row.get("summary"))
-        kept = count(row, "keptUserMessageCount")
+        kept = min(count(row, "keptUserMessageCount"), len(self._prompts))
+        self._kept += kept
+        if self._kept > _MOST_KEPT:
+            self._builder.leave_out("prompts that compactions kept", kept)
+            kept = 0
         left: list[ModelMessage] = [_request(words, time) for words, _ in self._prompts[-kept:] if kept]
         if left and summary.strip():
             last = replace(
