@@ -1,12 +1,15 @@
 """Formatting for the words people read about a fact. Imports nothing heavy."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from co_tui.inert import one_line
 from co_tui.settings.rules import ASK, AUTO, EDITS, PLAN
-from co_tui.times import local_text
 
+EARLIEST: Final = datetime(1970, 1, 2, tzinfo=UTC)
+LATEST: Final = datetime(9999, 12, 30, tzinfo=UTC)
+"""A day from the ends of what every time zone and platform can show."""
 LINE_CHARS: Final = 60
 SENTENCE_CHARS: Final = 300
 MODEL_CHARS: Final = 22
@@ -118,6 +121,27 @@ MODE_SENTENCES: Final[Mapping[str, str]] = {
 
 def mode_name(mode: str) -> str:
     return f"{mode} (sandbox)" if mode == AUTO else mode
+
+
+def local_time(timestamp: str) -> datetime:
+    """A recorded time on this machine's clock; the earliest one if it cannot be read. Never raises."""
+    return _within(timestamp) or EARLIEST.astimezone()
+
+
+def local_text(timestamp: str, time_format: str) -> str:
+    """The local time in a format of `strftime`; empty if it cannot be read."""
+    when = _within(timestamp)
+    return when.strftime(time_format) if when else ""
+
+
+def _within(timestamp: str) -> datetime | None:
+    """The local time, at most as early or late as can be shown."""
+    try:
+        when = datetime.fromisoformat(timestamp)
+    except (TypeError, ValueError):
+        return None
+    when = when if when.tzinfo else when.replace(tzinfo=UTC)
+    return min(max(when, EARLIEST), LATEST).astimezone()
 
 
 def clock(timestamp: str) -> str:

@@ -24,7 +24,7 @@ from co_tui.events.replaced import without_replaced
 from co_tui.events.stored_messages import Role, attached_name, command_in, note_source, pieces, prompt_of, title_in
 from co_tui.events.tool_calls import tool_label
 from co_tui.events.tool_wording import Stage, call_summary, result_summary, stage_of
-from co_tui.times import local_text
+from co_tui.events.wording import local_text
 
 SPEAKERS: Final[dict[Role, str]] = {
     "user": "You",

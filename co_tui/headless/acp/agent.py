@@ -262,7 +262,7 @@ class Agent:
         self, session_id: str, cwd: str, mcp_servers: Servers, further: Further = None
     ) -> tuple[SessionOpening, str]:
         """How to open the session, and what of it cannot be used, as sentences."""
-        folder = _absolute(cwd)
+        folder = _absolute(cwd, "a folder with an absolute path")
         if not folder.is_dir():
             raise RequestError(INVALID, f"There is no folder {one_line(cwd, 300)}.")
         for each in further or ():
@@ -304,7 +304,7 @@ class Agent:
         return loaded
 
 
-def _absolute(text: str) -> Path:
+def _absolute(text: str, wanted: str = "an absolute path") -> Path:
     """The path. Raises `RequestError` for what can be none."""
     path = Path(text)
     try:
@@ -313,7 +313,7 @@ def _absolute(text: str) -> Path:
     except OSError as error:
         raise RequestError(INVALID, f"Cannot use the path {one_line(text, 300)}: {error.strerror or error}.") from None
     if not path.is_absolute() or "\0" in text:
-        raise RequestError(INVALID, f"{one_line(text, 300)} is not an absolute path.")
+        raise RequestError(INVALID, f"{one_line(text, 300)} is not {wanted}.")
     return path
 
 

@@ -73,8 +73,7 @@ def _given(uri: str, data: bytes, folder: Path) -> NamedFile:
 
 def _linked(uri: str, folder: Path) -> NamedFile | None:
     """The file of a link; None for a link to anything else, which is only named. Raises `AttachmentRefused`."""
-    path = _path(uri)
-    if path is None:
+    if (path := _path(uri)) is None:
         return None
     try:
         if path.is_dir():

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from co_tui.events.wording import counted, percent
+from co_tui.events.wording import counted, local_text, local_time, percent
 from co_tui.headless.output import DONE, FAILED, WRONG_USAGE, CommandContext, has_terminal, put, put_json, say, table
 from co_tui.headless.sessions.stored_rows import refresh, say_unpushed, stored_row
 from co_tui.inert import inert, one_line
@@ -23,7 +23,6 @@ from co_tui.store.housekeeping import (
 )
 from co_tui.store.port import Reading
 from co_tui.store.stored_values import SessionRow
-from co_tui.times import local_text, local_time
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -6,8 +6,8 @@ from typing import Final
 from rich.style import Style
 from rich.text import Text
 
+from co_tui.events.wording import local_time
 from co_tui.session.lens.request_rows import Lens, LensMessage
-from co_tui.times import local_time
 from co_tui.ui.formatting import counted, tokens
 from co_tui.ui.gauge.gauge_widget import SEPARATOR, Gauge
 from co_tui.ui.lens.lens_lines import STYLES

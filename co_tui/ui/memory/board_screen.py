@@ -11,10 +11,10 @@ from textual.containers import Vertical
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from co_tui.events.wording import local_text
 from co_tui.inert import inert, one_line
 from co_tui.session.slash.memory_commands import BoardEditor
 from co_tui.store.notes.board_text import Board, BoardEntry
-from co_tui.times import local_text
 from co_tui.ui.background import run_in_background
 from co_tui.ui.dialogs.dialog import Dialog, show_rows
 from co_tui.ui.dialogs.simple_dialogs import AskScreen

@@ -4,11 +4,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime
 from typing import Final, NamedTuple
 
-from co_tui.events.wording import counted
+from co_tui.events.wording import counted, local_time
 from co_tui.inert import one_line
 from co_tui.store.search.session_filter import matches_filter
 from co_tui.store.stored_values import SessionRow
-from co_tui.times import local_time
 from co_tui.ui.sessions.session_finder import FIRST_PAGE, Found, Listed, SessionFinder
 
 PINNED: Final = "Pinned"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from co_tui.times import local_text, local_time
+from co_tui.events.wording import local_text, local_time
 from tests.support.time_zones import time_zone
 
 ODD = ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00+00:00", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
