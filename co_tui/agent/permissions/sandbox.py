@@ -41,8 +41,8 @@ _SMALLEST: Final = ("--unshare-user", "--unshare-ipc", "--unshare-uts", "--cap-d
 _NO_NETWORK: Final = ("--unshare-net",)
 HIDE_PROCESSES: Final = "--unshare-pid"
 ENDS_WITH_PARENT: Final = "--die-with-parent"
-RUNS_PROJECT: ContextVar[bool] = ContextVar("whether what runs may be files of the project", default=False)
-"""Then it runs in the sandbox in every mode: the model may have changed what it runs."""
+RUNS_PROJECT: ContextVar[str] = ContextVar("the hook or check that runs", default="")
+"""Its command line. It runs in the sandbox in every mode: the model may have changed what it runs."""
 NO_MOUNTS: Final[Mapping[Path, Sequence[str]]] = {}
 _working: set[tuple[str, str]] = set()
 """Sandboxes known to work, by program and kind. Failures are not cached: the user may have fixed them."""
@@ -50,9 +50,9 @@ _tried: dict[tuple[str, str], bool] = {}
 
 
 @contextlib.contextmanager
-def running_project() -> Iterator[None]:
-    """While open, commands run in the sandbox in every mode, if one can be started here."""
-    token = RUNS_PROJECT.set(True)
+def running_project(line: str) -> Iterator[None]:
+    """While open, commands run in the sandbox in every mode, if one can be started here: for this hook or check."""
+    token = RUNS_PROJECT.set(line)
     try:
         yield
     finally:

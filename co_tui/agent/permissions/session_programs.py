@@ -38,7 +38,7 @@ _FROM_WORKING_FOLDER: Final = frozenset(("-c", "-m"))
 _PIECE: Final = re.compile(r"[^\s;|&<>()'\"`=,]+")
 _WRITTEN: Final = re.compile(r"\d*(?<!<)>[>|]?\s*[^\s;|&<>()]+|\btee\s+(?:-\w+\s+)*[^\s;|&<>()]+")
 """Files that a command line writes to are not what it runs."""
-_FILE_NAME: Final = re.compile(r"\w[\w.-]*\.\w{1,5}")
+_FILE_NAME: Final = re.compile(r"\w[\w.-]*\.[A-Za-z]\w{0,4}")
 _STARTUP_MODULES: Final = ("sitecustomize", "usercustomize")
 """Python imports them when it starts."""
 
@@ -113,12 +113,13 @@ def runs_folder(line: str, folder: Path, roots: Sequence[Path], environ: Mapping
 
 
 def named_paths(line: str, folder: Path, environ: Mapping[str, str], *, writes: bool = False) -> Iterator[Path]:
-    """What the words of a command line that starts in `folder` can name: paths, and names of what exists there. With
-    `writes`, also the files it writes to."""
+    """What the words of a command line that starts in `folder` can name: paths, names of what exists there, and names
+    of files. With `writes`, also files it writes to, but no bare name of what does not exist: that cannot be run."""
     for word in _words(line if writes else _WRITTEN.sub(" ", line), folder, environ):
         with suppress(OSError, RuntimeError, ValueError):
             path = Path(os.path.normpath(folder / Path(word).expanduser()))
-            if _is_path(word, folder) or _FILE_NAME.fullmatch(word) or os.path.lexists(path):
+            is_new = not writes and _FILE_NAME.fullmatch(word)
+            if _is_path(word, folder) or is_new or os.path.lexists(path):
                 yield path
             if "/" not in word:
                 module = folder / word.replace(".", "/")

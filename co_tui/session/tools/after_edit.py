@@ -1,6 +1,7 @@
 """Check changed files with the user's own commands; the model sees what is new in their output."""
 
 import re
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -135,7 +136,7 @@ async def _inside(workspace: Workspace, written: Sequence[str]) -> list[str]:
 async def _output(workspace: Workspace, words: Sequence[str], longest_s: float) -> str:
     """What a command prints, and how it ended unless it succeeded."""
     try:
-        with running_project():
+        with running_project(shlex.join(words)):
             done = await workspace.run(["/bin/sh", "-c", _BOUNDED, "check", *words], timeout=longest_s)
     except WorkspaceTimeoutError as late:
         return f"{_plain(late.stdout)}\n(stopped after {longest_s:.2g} s)".strip()

@@ -1,6 +1,7 @@
 """Hooks, checks and MCP servers that run files of the folder, which the model may have changed: the sandbox holds them,
 and their files are changed only with approval."""
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ import pytest
 
 from co_tui.agent.permissions.judge import Judge
 from co_tui.agent.permissions.session_programs import SessionPrograms, runs_folder
-from co_tui.events import SessionError
+from co_tui.events import HookRun, SessionError
 from co_tui.folders import Folders
 from co_tui.session.approvals.questions import Approval, Unattended
 from co_tui.session.session import Session
@@ -87,6 +88,18 @@ async def test_what_runs_files_of_the_folder_runs_in_the_sandbox(
     monkeypatch.setenv("PATH", f"{folder}/.venv/bin{os.pathsep}{os.environ['PATH']}")
     await worked(folder, home, WRITE, **settings)
     assert (folder / "ran").exists() and not (place / "escaped").exists()
+
+
+@needs_bwrap
+@pytest.mark.parametrize("kind", ["off", "bwrap", "bwrap+network"])
+async def test_a_hook_in_the_sandbox_gets_its_input_and_may_refuse(folder: Path, home: Path, kind: str) -> None:
+    (folder / "scripts/lint.sh").write_text('#!/bin/sh\ncat > input.json; ls "$1"; echo no >&2; exit 2\n')
+    line = "./scripts/lint.sh $(pwd)"
+    settings = {"hooks": {"preToolUse": (HookEntry(line),)}, "command_sandbox": kind}
+    log = await worked(folder, home, WRITE, **settings)
+    given = json.loads((folder / "input.json").read_text())
+    assert given["tool_name"] == "Write" and not (folder / "a.py").exists()
+    assert [event.fact.reason for event in log if isinstance(event.fact, HookRun)] == ["no"]
 
 
 async def test_a_hook_of_the_users_own_runs_as_it_is(place: Path, folder: Path, home: Path) -> None:
@@ -217,3 +230,12 @@ def test_what_runs_the_folder_and_what_does_not(folder: Path) -> None:
     (folder.parent / "link").symlink_to(folder / "scripts")
     environ = {"PATH": "/usr/bin:/bin"}
     assert {line: runs_folder(line, folder, [folder], environ) for line in lines} == lines
+
+
+@needs_bwrap
+async def test_a_hook_writes_to_the_files_that_it_names_itself(folder: Path, home: Path) -> None:
+    (folder / "old.txt").write_text("old")
+    log = await worked(folder, home, WRITE, WRITE, **hook("touch new.txt; cp a.py old.txt; cat a.py >> log.txt"))
+    assert (folder / "new.txt").exists() and (folder / "old.txt").read_text() == "x = 1\n"
+    assert (folder / "log.txt").read_text() == "x = 1\n" * 2
+    assert not [event for event in log if isinstance(event.fact, SessionError)]

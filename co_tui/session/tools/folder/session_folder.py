@@ -29,7 +29,7 @@ from pydantic_ai_harness.bubblewrap_sandbox import BubblewrapWorkspace
 
 from co_tui.agent.permissions.git_guard import guarded_environment, safe_path
 from co_tui.agent.permissions.obeyed import obeyed_folder
-from co_tui.agent.permissions.protected_files import Protected, mounts
+from co_tui.agent.permissions.protected_files import LARGEST_KEPT_BYTES, Protected, mounts
 from co_tui.agent.permissions.sandbox import (
     ENDS_WITH_PARENT,
     HIDE_PROCESSES,
@@ -40,8 +40,9 @@ from co_tui.agent.permissions.sandbox import (
     sandbox_failure,
     unusable_sandbox_text,
 )
+from co_tui.agent.permissions.session_programs import named_paths
 from co_tui.agent.permissions.verdict import VERDICT
-from co_tui.paths import is_inside
+from co_tui.paths import is_inside, read_small_bytes
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.tools.after_edit import note_written
 from co_tui.session.tools.folder.folder_guard import CreatedProtected, FolderGuard, content_digest
@@ -55,6 +56,9 @@ COMMAND_ENVIRONMENT: Final = {
 
 _PASS_OUTPUT: Final = 'exec 5>&1 6>&2 > /dev/null 2>&1; exec "$@"'
 _TAKE_OUTPUT: Final = 'exec "$@" >&5 2>&6 5>&- 6>&-'
+_PASS_INPUT: Final = 'exec 7<&0; exec "$@"'
+_TAKE_INPUT: Final = 'exec "$@" <&7 7<&-'
+"""What starts the sandbox has another standard input."""
 _WITH_PATH: Final = 'PATH=$1; export PATH; shift; exec "$@"'
 _PROBE: Final = ["true"]
 """With which the harness finds out why no sandbox starts."""
@@ -220,7 +224,7 @@ class SandboxedFolder(BubblewrapWorkspace):
     async def launching(self, words: Sequence[str], readable: Sequence[Path] = ()) -> AsyncIterator[Sequence[str]]:
         """The command line that starts a program of the user's, which runs what the project holds, in the sandbox. What
         it leaves is checked at the end. `readable` are further files that it may read."""
-        with running_project():
+        with running_project(words[-1]):
             if not await self._confines():
                 yield words
                 return
@@ -229,8 +233,9 @@ class SandboxedFolder(BubblewrapWorkspace):
                 async with self._protected() as created:
                     program, *arguments = await self._sandbox()
                     shown = (argument for each in readable for argument in ("--ro-bind-try", str(each), str(each)))
-                    bwrap = [program, *arguments, *shown, "--", *words]
-                    yield self._launch(bwrap, working_dir=await self.working_dir())
+                    bwrap = [program, *arguments, *shown, "--", "/bin/sh", "-c", _TAKE_INPUT, "sh", *words]
+                    launch = self._launch(bwrap, working_dir=await self.working_dir())
+                    yield ("/bin/sh", "-c", _PASS_INPUT, "sh", *launch)
             finally:
                 ENDS_WITH_CALL.reset(ends)
         for each in created:
@@ -273,19 +278,31 @@ class SandboxedFolder(BubblewrapWorkspace):
     async def _guarded_by(self, guard: FolderGuard, left: list[CreatedProtected]) -> AsyncIterator[Protected]:
         """The same for one folder; yields what a command must not change there."""
         found, before = await guard.begin(others_run=self._commands.has_running)
+        own = await asyncio.to_thread(self._named_by_itself, guard)
+        for path in own:
+            guard.accept(str(path))
         try:
-            yield found
+            yield found._replace(read_only=found.read_only.difference(map(str, own)))
         except BaseException:
-            await run_to_completion(self._ended(guard, before, reports=True))
+            await run_to_completion(self._ended(guard, before, own, reports=True))
             raise
         else:
-            created = await run_to_completion(self._ended(guard, before, reports=False))
+            created = await run_to_completion(self._ended(guard, before, own, reports=False))
             left += [created] if created is not None else []
 
+    def _named_by_itself(self, guard: FolderGuard) -> list[Path]:
+        """What the command line of a hook or check that runs names in a folder: it may write to that."""
+        if not (line := RUNS_PROJECT.get()):
+            return []
+        named = named_paths(line, self._guard.folder, {})
+        return [each for each in map(Path, map(os.path.realpath, named)) if each.is_relative_to(guard.folder)]
+
     async def _ended(
-        self, guard: FolderGuard, before: CreatedProtected | None, *, reports: bool
+        self, guard: FolderGuard, before: CreatedProtected | None, own: Sequence[Path], *, reports: bool
     ) -> CreatedProtected | None:
-        """What a command left; `before` is what another, still running, had left."""
+        """What a command left; `before` is what another, still running, had left; `own` is what it may write."""
+        for path in own:
+            await asyncio.to_thread(guard.accept, str(path), _digest_of(path))
         if not ENDS_WITH_CALL.get():
             self._commands.watch()
         await self._commands.found(before)
@@ -408,6 +425,13 @@ class SandboxedFolder(BubblewrapWorkspace):
 
     async def realpath(self, path: str) -> str:
         return await self.wrapped.realpath(path)
+
+
+def _digest_of(path: Path) -> str:
+    """Of the content of a file; empty for anything else."""
+    with suppress(OSError):
+        return content_digest(read_small_bytes(path, LARGEST_KEPT_BYTES))
+    return ""
 
 
 def _mounted(added: Path, protected: Protected | None) -> tuple[str, ...]:
