@@ -17,7 +17,7 @@ from co_tui.agent.permissions.sandbox import (
     can_hide_processes,
     sandbox_failure,
 )
-from co_tui.agent.permissions.session_programs import SessionPrograms, runs_folder
+from co_tui.agent.permissions.session_programs import SessionPrograms, named_paths, runs_folder
 from co_tui.folders import Folders
 from co_tui.paths import Paths, locate
 from co_tui.settings import Settings
@@ -59,7 +59,8 @@ class ServerSandbox:
         if failure := await sandbox_failure(SANDBOX_WITH_NETWORK, *folders):
             return StartedServer(words, environ, failure)
         hides = (HIDE_PROCESSES,) if await can_hide_processes(*folders) else ()
-        inside = await asyncio.to_thread(self._arguments, *folders)
+        named = list(named_paths(shlex.join(words), Path(chdir), environ))
+        inside = await asyncio.to_thread(self._arguments, named, *folders)
         libraries = {name: value for name, value in environ.items() if name.startswith(_LIBRARIES)}
         given = (argument for name, value in libraries.items() for argument in ("--setenv", name, value))
         bwrap = shutil.which("bwrap", path=safe_path(os.pathsep.join(os.get_exec_path()), *folders)) or "bwrap"
@@ -70,10 +71,10 @@ class ServerSandbox:
         folders = self._folders()
         return (Path(os.path.realpath(folders.first)), *folders.added)
 
-    def _arguments(self, folder: Path, *added: Path) -> tuple[str, ...]:
+    def _arguments(self, named: Sequence[Path], folder: Path, *added: Path) -> tuple[str, ...]:
         home = Path.home()
         sandbox = Sandbox(kind=SANDBOX_WITH_NETWORK, folder=folder, home=home, paths=self._paths)
-        hidden, others = sandbox.home_arguments(), {each: self._mounted(each, home) for each in added}
+        hidden, others = sandbox.home_arguments(named), {each: self._mounted(each, home) for each in added}
         return (*hidden, *self._mounted(folder, home), *sandbox.arguments(mounts=others, home_hidden=bool(hidden)))
 
     def _mounted(self, folder: Path, home: Path) -> tuple[str, ...]:

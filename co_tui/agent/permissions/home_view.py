@@ -43,14 +43,17 @@ _DEEPER_KEY_FILE: Final = re.compile(
 """In the folders of a toolchain, where other files have such names, too."""
 
 
-def home_arguments(home: Path, folder: Path, path: str) -> tuple[str, ...]:
+def home_arguments(home: Path, folder: Path, path: str, named: Sequence[Path] = ()) -> tuple[str, ...]:
     """The bubblewrap arguments that hide a home, except what commands in `folder` need, which is read-only. Empty if
-    the home is the folder or in it. Reads files: call it in a thread."""
+    the home is the folder or in it. `named` is what the user's own command line names, which is shown, too. Reads
+    files: call it in a thread."""
     home, folder = Path(os.path.realpath(home)), Path(os.path.realpath(folder))
     if home.is_relative_to(folder):
         return ()
-    toolchains = _toolchains(home, folder, path)
-    shown = sorted({*toolchains, *_of_git(home, folder)}, key=lambda each: len(each.parts))
+    programs = (str(each.parent) for each in named if each.parent.name in _PROGRAMS)
+    toolchains = _toolchains(home, folder, os.pathsep.join((path, *programs)))
+    also = [each for each in named if _is_below(each, home) and not folder.is_relative_to(each)]
+    shown = sorted({*toolchains, *also, *_of_git(home, folder)}, key=lambda each: len(each.parts))
     real = [(os.path.realpath(each), str(each)) for each in shown]
     bound = (argument for pair in real if os.path.lexists(pair[0]) for argument in ("--ro-bind", *pair))
     masks = (argument for each in toolchains for key in _key_files(each) for argument in _masked(key))

@@ -88,10 +88,10 @@ class Sandbox(Record):
         """Where files that commands created under protected names are moved; commands cannot reach it."""
         return self.paths.state / "set-aside"
 
-    def home_arguments(self) -> tuple[str, ...]:
-        """The bubblewrap arguments that hide the home folder; the session's folder must be mounted after them. Reads
-        files: call it in a thread."""
-        return home_arguments(self.home, self.folder, os.environ.get("PATH", os.defpath))
+    def home_arguments(self, named: Sequence[Path] = ()) -> tuple[str, ...]:
+        """The bubblewrap arguments that hide the home folder, except what the user's own command line names; the
+        session's folder must be mounted after them. Reads files: call it in a thread."""
+        return home_arguments(self.home, self.folder, os.environ.get("PATH", os.defpath), named)
 
     def arguments(
         self,

@@ -25,13 +25,17 @@ from co_tui.settings.markdown.agent_files import project_folder
 from co_tui.settings.mcp_servers import McpServer
 
 _RUN_THE_FOLDER: Final = frozenset((
-    "make", "gmake", "just", "task", "rake", "npm", "npx", "pnpm", "pnpx", "yarn", "bun", "bunx", "deno", "cargo", "go",
+    "make", "gmake", "just", "task", "rake", "npm", "pnpm", "yarn", "bun", "deno", "cargo", "go",
     "gradle", "mvn", "ant", "sbt", "bazel", "cmake", "ctest", "ninja", "meson", "tox", "nox", "pytest", "py.test",
     "mypy", "pylint", "flake8", "pre-commit", "lefthook", "eslint", "prettier", "stylelint", "jest", "vitest", "mocha",
-    "tsc", "uv", "uvx", "poetry", "pipenv", "pdm", "hatch", "bundle", "rspec", "rubocop", "composer", "phpunit",
+    "tsc", "uv", "poetry", "pipenv", "pdm", "hatch", "bundle", "rspec", "rubocop", "composer", "phpunit",
     "dotnet", "mix", "swift", "terraform", "direnv",
 ))  # fmt: skip
 """Programs that run what the working folder holds without naming it: a `Makefile`, plugins, tests."""
+_ELSEWHERE: Final = re.compile(r"(?:^|\s)(?:-C|--(?:directory|project|prefix|cwd|dir|manifest-path))[=\s]+(\S+)")
+"""Options with which they work in another folder."""
+_PACKAGES: Final = ("node_modules", "node_modules/.bin")
+"""Where `npx` and its like look first."""
 _PYTHON: Final = re.compile(r"python[\d.]*")
 _FROM_WORKING_FOLDER: Final = frozenset(("-c", "-m"))
 """With these options, Python imports modules of the working folder."""
@@ -105,7 +109,13 @@ def runs_folder(line: str, folder: Path, roots: Sequence[Path], environ: Mapping
     """Whether a command line that starts in `folder` names or runs something inside of these real folders."""
     words = _words(line, folder, environ)
     names = {Path(word).name for word in words}
-    if names & _RUN_THE_FOLDER or (any(map(_PYTHON.fullmatch, names)) and names & _FROM_WORKING_FOLDER):
+    elsewhere = (Path(folder, each).expanduser() for each in _ELSEWHERE.findall(shlex.join(words)))
+    if names & _RUN_THE_FOLDER and not any(not _is_inside(each, root) for each in elsewhere for root in roots):
+        return True
+    if any(map(_PYTHON.fullmatch, names)) and names & _FROM_WORKING_FOLDER:
+        return True
+    packages = {word[: word.rfind("@")] if word.rfind("@") > 0 else word for word in words if word[0] not in "/~.-"}
+    if any(os.path.lexists(folder / place / each) for place in _PACKAGES for each in packages):
         return True
     programs = (shutil.which(word, path=_path_from(folder, environ)) for word in words if "/" not in word)
     named = (*named_paths(line, folder, environ, writes=True), *(Path(each) for each in programs if each is not None))

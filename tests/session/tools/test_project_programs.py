@@ -220,6 +220,12 @@ def test_what_runs_the_folder_and_what_does_not(folder: Path) -> None:
         "jq -r .tool_name >> /dev/null": False,
         f"curl -s https://example.com -d @{outside}": False,
         "sed -n 's/a/b/p'": False,
+        "npx -y @scope/server": False,
+        "uvx mcp-server-time": False,
+        f"uv --directory {folder.parent} run server": False,
+        f"uv --directory {folder} run server": True,
+        "uv run server": True,
+        "npx planted@1.2": True,
         "python3 -c 'import json'": True,
         "npm test": True,
         "sh -c './scripts/lint.sh'": True,
@@ -228,8 +234,21 @@ def test_what_runs_the_folder_and_what_does_not(folder: Path) -> None:
         f"sh {folder.parent}/link/lint.sh": True,
     }
     (folder.parent / "link").symlink_to(folder / "scripts")
+    (folder / "node_modules/.bin/planted").mkdir(parents=True)
     environ = {"PATH": "/usr/bin:/bin"}
     assert {line: runs_folder(line, folder, [folder], environ) for line in lines} == lines
+
+
+@needs_bwrap
+async def test_what_a_hook_names_in_the_home_is_shown_to_it(
+    place: Path, folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(place))
+    (place / "rules.txt").write_text("rules")
+    (place / "other.txt").write_text("other")
+    (folder / "scripts/lint.sh").write_text(f"#!/bin/sh\ncat ~/rules.txt ~/other.txt > {folder}/shown; exit 0\n")
+    await worked(folder, home, WRITE, **hook("./scripts/lint.sh ~/rules.txt"))
+    assert (folder / "shown").read_text() == "rules"
 
 
 @needs_bwrap

@@ -355,7 +355,10 @@ class SandboxedFolder(BubblewrapWorkspace):
         return (*self._home, "--bind", working_dir, working_dir, *own) if self._home else own
 
     async def _home_arguments(self) -> tuple[str, ...]:
-        return await asyncio.to_thread(self._rules.home_arguments)
+        def arguments() -> tuple[str, ...]:
+            return self._rules.home_arguments(list(named_paths(RUNS_PROJECT.get(), self._guard.folder, os.environ)))
+
+        return await asyncio.to_thread(arguments)
 
     async def _login_files(self, working_dir: str) -> tuple[str, ...]:
         """Mounts of files that must exist before a command runs."""
