@@ -302,7 +302,7 @@ class ContextSettings(Record):
         About(
             "context",
             "Truncation",
-            "As a last resort, leave out messages that may not fit; `counted`: only if our count is over the limit.",
+            "As a last resort, leave out messages that may not fit, or are `counted` over.",
         ),
     ] = "on"
     history_turns: Annotated[
@@ -311,7 +311,7 @@ class ContextSettings(Record):
         About(
             "context",
             "Turns in /history",
-            "What /history counts as turns: all prompts ever sent, or the request messages in the context.",
+            "What /history counts: all prompts ever sent, or the requests in the context.",
         ),
     ] = "prompts"
     truncation_headroom: Annotated[

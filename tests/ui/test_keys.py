@@ -155,7 +155,7 @@ def test_default_removes_any_setting_from_the_file(here: Here) -> None:
     assert done.code == 0 and done.err == f"co-tui: retention_days removed from {file}.\n"
     assert "retention_days" not in file.read_text() and 'theme = "nord"' in file.read_text()
     assert here("config", "keys", "default").code == 0 and "keys" not in file.read_text()
-    assert here("run", "-p", "/config theme default").code == 0 and "theme" not in file.read_text()
+    assert here("run", "-p", "/config theme default").code == 0 and not file.exists(), "nothing is left in it"
 
 
 async def test_every_key_with_an_f_has_a_letter_after_the_leader_key(home: Path, provider: Provider) -> None:

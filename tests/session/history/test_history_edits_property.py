@@ -24,6 +24,7 @@ from co_tui.events import (
     event_json,
     from_json,
 )
+from co_tui.events.stored_messages import SUMMARY
 from co_tui.session.compaction.compactor import CompactionRefused
 from co_tui.session.session import Session
 from co_tui.session.state import history_edits
@@ -63,7 +64,15 @@ def check_whole(state: SessionState, said: Sequence[Any]) -> None:
 def check_removed(state: SessionState, sent: set[Ref | None]) -> None:
     """What counts as out of the context is what a request lacks, each with an event that can be undone or opened."""
     out = out_of_context(state)
-    assert set(out.removals) == {entry.seq for entry in state.transcript if entry.ref not in sent}
+    lacking = {entry.seq: entry for entry in state.transcript if entry.ref not in sent}
+    joined = {
+        part["content"]
+        for entry in state.history
+        if (entry.message.get("metadata") or {}).get(SUMMARY)
+        for part in entry.message["parts"]
+    }
+    shown = {seq for seq, entry in lacking.items() if entry.message["parts"][0].get("content") in joined}
+    assert set(out.removals) == lacking.keys() - shown, "a prompt that a summary joined is still sent"
     rewrites = {rewrite.seq: rewrite.event.fact for rewrite in state.rewrites}
     assert {removal.seq for removal in out.removals.values()} <= rewrites.keys()
     for group in out.groups:

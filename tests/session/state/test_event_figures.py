@@ -9,6 +9,7 @@ from co_tui.events import CompactionComplete, CompactionStart, Truncation
 from co_tui.session.lens.request_rows import Fate
 from co_tui.session.session import Session
 from co_tui.session.turns.turn import Outcome
+from co_tui.settings.hook_entries import HookEntry
 from tests.support.compacting import TOO_MUCH
 from tests.support.environments import facts
 from tests.support.lens import lens_of
@@ -58,7 +59,7 @@ async def test_a_cancelled_one_and_a_failed_one_carry_their_figures(home: Path, 
         assert left_as_it_was(cancelled) and cancelled.pre_messages == 6
         assert cancelled.pre_tokens == pytest.approx(tokens, rel=0.1)
         assert cancelled.duration_ms > 0
-    refusing = {"hooks": {"preCompact": ("exit 2",)}}
+    refusing = {"hooks": {"preCompact": (HookEntry("exit 2"),)}}
     async with talking(home / "refused", provider, **refusing) as session:
         await fill(session, 3)
         failed = await session.compact()

@@ -27,7 +27,7 @@ from co_tui.session.hooks.session_hooks import PromptRefused
 from co_tui.session.recorder import Listener
 from co_tui.session.session import Session
 from co_tui.session.state.derive import replay
-from co_tui.session.turns.request_hook import _sendable
+from co_tui.session.turns.request_hook import sendable
 from co_tui.session.turns.turn import Outcome
 from co_tui.store.store_errors import SessionBusy
 from co_tui.ui.prompt.activity import Activity
@@ -47,7 +47,7 @@ def parts_of(fact: Message) -> list[tuple[str, object]]:
 
 def test_a_tool_s_description_has_no_character_that_cannot_be_sent() -> None:
     tools = [ToolDefinition(name="odd", description="of a \ud800 skill"), ToolDefinition(name="plain")]
-    odd, plain = _sendable(ModelRequestParameters(function_tools=tools)).function_tools
+    odd, plain = sendable(ModelRequestParameters(function_tools=tools)).function_tools
     assert (odd.description or "").encode() and plain is tools[1]
 
 

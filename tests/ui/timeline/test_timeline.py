@@ -12,6 +12,7 @@ from rich.style import Style
 import co_tui
 from co_tui.agent.wire import request_failures
 from co_tui.events import (
+    AgentTransfer,
     ApprovalDecided,
     ApprovalRequested,
     ApprovalRevoked,
@@ -285,6 +286,7 @@ async def test_routine_is_counted_and_the_filter_shows_it(home: Path, provider: 
 
 
 WORTH_AN_ENTRY = (
+    AgentTransfer,
     CompactionComplete,
     CompactionUndone,
     Truncation,
