@@ -69,6 +69,7 @@ class _Reply:
     """A response, with the results of its calls as they come in."""
 
     said: Said
+    """With the parts of its first piece: a reply is checked whole each time that it is made."""
     id: str = ""
     """The program's own; several pieces may have it."""
     parts: list[ModelResponsePart] = field(default_factory=list)
@@ -77,6 +78,14 @@ class _Reply:
     calls: list[str] = field(default_factory=list)
     """The ids of all its calls, as they are here."""
     answers: list[Said] = field(default_factory=list)
+
+    def whole(self) -> Said:
+        """With all of its parts."""
+        response = self.said.message
+        assert isinstance(response, ModelResponse)
+        if len(response.parts) == len(self.parts):
+            return self.said
+        return self.said._replace(message=replace(response, parts=self.parts))
 
 
 @dataclass(slots=True, eq=False)
@@ -379,7 +388,7 @@ class SessionBuilder:
                 flat.append(WentBack(_time_of(item), ends[place.before]))
             starts[-1] = len(flat)
             if isinstance(item, _Reply):
-                flat += [item.said, *(each for call in item.calls for each in by_call.get(call, ())), *item.answers]
+                flat += [item.whole(), *(each for call in item.calls for each in by_call.get(call, ())), *item.answers]
             elif isinstance(item, Compacted) and item.kept_from is not None:
                 flat.append(item._replace(kept_from=starts[min(item.kept_from, len(starts) - 1)]))
             else:
@@ -411,7 +420,7 @@ class SessionBuilder:
         reply.parts += [self._called(part, reply) if isinstance(part, ToolCallPart) else part for part in parts]
         changed = replace(
             response,
-            parts=reply.parts,
+            parts=response.parts or list(reply.parts),
             usage=usage if usage.input_tokens or usage.output_tokens else response.usage,
             state="interrupted" if interrupted else response.state,
         )
