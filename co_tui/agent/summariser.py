@@ -63,7 +63,7 @@ async def write_summary(model_handle: ModelHandle, work: SummaryTask, billed: Bi
     model = billed(await model_handle.model())
     agent = Agent(model, instructions=INSTRUCTIONS, model_settings=_settings(model_handle, work))
     for part in work.parts:
-        title, text = _untitled(await _answer(agent, _prompt(part, written.text, work)))
+        title, text = untitled(await _answer(agent, _prompt(part, written.text, work)))
         written = WrittenSummary(text, title or written.title)
     return written
 
@@ -107,7 +107,7 @@ def _prompt(part: str, earlier: str, work: SummaryTask) -> str:
     return "\n\n".join(blocks)
 
 
-def _untitled(text: str) -> tuple[str, str]:
+def untitled(text: str) -> tuple[str, str]:
     """Split off the title, if the reply begins with one."""
     first, _, rest = text.strip().partition("\n")
     cleaned = first.strip().strip("*#` ")

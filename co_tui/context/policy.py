@@ -56,6 +56,8 @@ class Policy(Record):
     form_on_demand: SummaryForm
     """The form after a manual compaction."""
     fallback: SummaryFallback
+    writes_notes: bool
+    """Whether the session's model writes a note in the conversation itself, ahead of the limit."""
     refuses_longer: bool
     """Whether a summary must be shorter than what it replaces."""
     asks_first: bool
@@ -84,6 +86,8 @@ class Policy(Record):
     min_compaction_messages: int
     background_compaction_threshold: float | ByWindow
     buffer_exhaustion_threshold: float | ByWindow
+    note_threshold: float | ByWindow
+    note_words: float | ByWindow
     compression_threshold: float
     run_compression_low: float
     run_compression_high: float
@@ -102,7 +106,8 @@ class Policy(Record):
     def for_delegation(self) -> "Policy":
         """The policy for a delegated subtask."""
         governed = self.rule is not CompactionRule.NONE
-        return self.but(rule=CompactionRule.RUN if governed else self.rule, form=SummaryForm.FULL)
+        rule = CompactionRule.RUN if governed else self.rule
+        return self.but(rule=rule, form=SummaryForm.FULL, writes_notes=False)
 
     def form_for(self, trigger: Trigger) -> SummaryForm:
         """The form of what replaces messages after a compaction with that trigger."""
@@ -111,7 +116,8 @@ class Policy(Record):
 
 def policy_of(settings: ContextSettings) -> Policy:
     """The policy the settings describe."""
-    form = SummaryForm(settings.summary_form)
+    is_note = settings.summary_form == "note"
+    form = SummaryForm.FULL if is_note else SummaryForm(settings.summary_form)
     as_set = settings.on_demand_form == "as set"
     numbers = {name: getattr(settings, name) for name in Policy.FIELDS if name in ContextSettings.FIELDS}
     return Policy(
@@ -119,6 +125,7 @@ def policy_of(settings: ContextSettings) -> Policy:
         form=form,
         form_on_demand=form if as_set else SummaryForm(settings.on_demand_form),
         fallback=SummaryFallback(settings.summary_fallback),
+        writes_notes=is_note and settings.summary_by == "model",
         refuses_longer=settings.longer_summaries == "refused",
         asks_first=settings.compaction_asks == "on",
         holds_to_turn_end=settings.compaction_waits == "turn",

@@ -100,6 +100,7 @@ class ReplayEngine:
         self._log = _EventLog(state.seq)
         self._recorder = Recorder(SESSION_ID, self._log, state, at_once=True)
         self._parsed = parsed or ParsedMessages()
+        policy = policy if summaries is not None else policy.but(writes_notes=False)
         governor = Governor(policy, window, meter=meter, keep=keep)
         self.history = GovernedHistory(
             self._recorder,

@@ -40,6 +40,8 @@ class Bill:
     requests: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input: read from the provider's cache."""
     cost: float | None = None
     request_id: str = ""
 
@@ -48,7 +50,8 @@ class Bill:
         """Empty if no request was sent."""
         if not self.requests:
             return {}
-        return {"requests": self.requests, "input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
+        names = ("requests", "input_tokens", "output_tokens", "cached_tokens")
+        return {name: getattr(self, name) for name in names}
 
     def of(self, model: Model) -> Model:
         """The model, with each of its requests on this bill."""
@@ -63,6 +66,7 @@ class Bill:
         self.requests += 1
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
+        self.cached_tokens += usage.cache_read_tokens
         self.request_id = reply.provider_response_id or self.request_id
         if cost is not None:
             self.cost = (self.cost or 0.0) + cost

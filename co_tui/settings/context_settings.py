@@ -106,8 +106,12 @@ class ContextSettings(Record):
     ] = "background"
     summary_form: Annotated[
         str,
-        one_of("marker", "pair", "prompt", "full"),
-        About("context", "Summary form", "What replaces the summarised messages."),
+        one_of("marker", "pair", "prompt", "full", "note"),
+        About(
+            "context",
+            "Summary form",
+            "What replaces the summarised messages; `note`: written by the session's model in the conversation itself.",
+        ),
     ] = "full"
     on_demand_form: Annotated[
         str,
@@ -123,6 +127,25 @@ class ContextSettings(Record):
             "If no model can summarise: offline summary, a marker only, fixed limits, or fail.",
         ),
     ] = "offline"
+    summary_by: Annotated[
+        str,
+        one_of("model", "code"),
+        About(
+            "context",
+            "Summaries by",
+            "Who writes what replaces earlier messages: the session's model, or code, which asks no model.",
+        ),
+    ] = "model"
+    note_threshold: Annotated[
+        float | ByWindow,
+        number_by_window(0, 1),
+        About("context", "Note is asked for at", "Share of the window at which the session's model writes its note."),
+    ] = 0.8
+    note_words: Annotated[
+        float | ByWindow,
+        number_by_window(50, 5_000),
+        About("context", "Length of a note (words)", "How long the model's note may be, in words."),
+    ] = 600.0
     longer_summaries: Annotated[
         str,
         one_of("refused", "used"),

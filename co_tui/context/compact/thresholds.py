@@ -37,7 +37,8 @@ def thresholds_of(policy: Policy, window_tokens: int, fixed_tokens: float = 0.0)
     match policy.rule:
         case CompactionRule.BACKGROUND:
             waiting = _threshold(policy.buffer_exhaustion_threshold, window_tokens, fixed_tokens)
-            begins = _threshold(policy.background_compaction_threshold, window_tokens, fixed_tokens)
+            starts_at = policy.note_threshold if policy.writes_notes else policy.background_compaction_threshold
+            begins = _threshold(starts_at, window_tokens, fixed_tokens)
             return Thresholds(share=min(begins, waiting), blocking_share=waiting)
         case CompactionRule.COMPRESS:
             return Thresholds(share=policy.compression_threshold)

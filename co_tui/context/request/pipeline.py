@@ -280,6 +280,11 @@ class Governor:
         return int(min(self._share(self.policy.summary_share), LARGEST_SUMMARY_TOKENS))
 
     @property
+    def note_words(self) -> int:
+        """How long a note of the model may be; 0 if the policy has none."""
+        return int(in_window(self.policy.note_words, self.window.tokens)) if self.policy.writes_notes else 0
+
+    @property
     def deep_tokens(self) -> float:
         """The maximum size of what replaces a deep cut."""
         return DEEP_SHARE * self.summary_tokens

@@ -296,6 +296,9 @@ class CompactionComplete(Logged):
     """How much less each further request costs, in US dollars, if the model's prices are known."""
     edited: bool = False
     """The user edited the summary."""
+    supersedes: int = 0
+    """The event of the compaction whose replacement this one replaces: what was sent until the model's note came. Both
+    are undone as one."""
     agent: str = ""
 
     @property

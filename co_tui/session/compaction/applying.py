@@ -75,7 +75,7 @@ class Applier:
             indexes = indexes_of(history.entries, measured, job.refs)
             done = replacement_for(job, summary, indexes, governor, measured, extras)
         pre = measured.reading.current_tokens
-        after = await reading_after(history, measured, done, may_grow=job.joins)
+        after = await reading_after(history, measured, done, may_grow=job.joins or bool(job.supersedes))
         post = after.current_tokens
         # Before applying, so that nothing leaves the context unremembered.
         trimmed = history.policy.rule is CompactionRule.TURNS
@@ -96,6 +96,7 @@ class Applier:
             summarised_by=summary.by,
             waited_ms=since(job.began) if job.blocks else waited_ms or 0,
             edited=summary.edited,
+            supersedes=job.supersedes,
             mark_tokens=round(governor.situation(measured).threshold_tokens) if job.trigger.must_free else 0,
             cache_lost_tokens=cache_lost_tokens(history, measured, done),
             saved_cost=_saved(measured.live, pre - post),
@@ -188,6 +189,8 @@ def replacement_for(
     if digest is not None and digest.journal and digest.journal.story and not _ends_well(job, governor, measured, done):
         # Messages that arrived since took the room of the journal.
         done = governor.replace(measured, plan, Digest(digest.journal.story), extras=extras)
+    if job.supersedes:
+        return done
     if not done.replaced or (governor.policy.refuses_longer and governor.freed(measured, done) <= 0):
         raise NotWorthIt(NOT_SMALLER)
     if job.trigger.must_free and not governor.frees_enough(measured, done):

@@ -60,6 +60,11 @@ class Background(Generic[R]):
         self._ticket += 1
         return self._ticket
 
+    def rebase(self, version: object) -> None:
+        """Let the running one count for a history that was rewritten on its behalf."""
+        if self.stage is Stage.RUNNING:
+            self._version = version
+
     def finish(self, ticket: int, result: R) -> bool:
         """Hand in a result; False if it is no longer needed."""
         if self.stage is not Stage.RUNNING or ticket != self._ticket:

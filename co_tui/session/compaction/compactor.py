@@ -10,18 +10,19 @@ import time
 from collections.abc import Awaitable, Callable
 
 from co_tui.context.compact.decide import Plan
+from co_tui.context.indexed_history import Cut
 from co_tui.context.policy import SummaryFallback
 from co_tui.context.request.pipeline import Measured
 from co_tui.events import CompactionComplete, CompactionWait, Ref
 from co_tui.events.triggers import Trigger
 from co_tui.session.approvals.questions import Questions, Unattended
-from co_tui.session.compaction.applying import NOT_SMALLER, Applier, NotWorthIt, ended_by
+from co_tui.session.compaction.applying import NOT_SMALLER, Applier, NotWorthIt, ended_by, indexes_of
 from co_tui.session.compaction.background_compaction import Background, Move, Stage
 from co_tui.session.compaction.compaction_notices import Notices
 from co_tui.session.compaction.decisions import Decision, cut_up_to, decide, is_within_turn, requested_cut, why_nothing
 from co_tui.session.compaction.forecast import Forecast, forecast, may_free
-from co_tui.session.compaction.job import Compactable, Compaction, Job, planned, since
-from co_tui.session.compaction.prepare import prepare
+from co_tui.session.compaction.job import Compactable, Compaction, Job, planned, since, superseding
+from co_tui.session.compaction.prepare import conversation_of, prepare
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.run_to_completion import run_to_completion
 
@@ -117,13 +118,17 @@ class Compactor:
                 return False
             case Move.START:
                 assert plan is not None
-                self._start(planned(on, measured, plan, blocks=False))
+                await self._begin(planned(on, measured, plan, blocks=False))
                 return False
             case Move.COMPACT:
                 assert plan is not None
                 at_once = _is_written_at_once(on)
                 compaction = planned(on, measured, plan, blocks=not at_once, by_code=at_once)
-                await self._run_blocking(lambda: _ready(compaction))
+                done = await self._run_blocking(lambda: _ready(compaction))
+                if at_once and history.policy.writes_notes and done.success:
+                    self._start(Compaction(superseding(compaction.job, history), on))
+            case Move.WAIT if self._may_stand_in(on):
+                await self._stand_in(on, measured)
             case Move.WAIT if plan is not None and _is_written_at_once(on):
                 focus = await self._discard_late(history)
                 plan = plan._replace(focus=plan.focus or focus)
@@ -151,7 +156,7 @@ class Compactor:
             return
         if plan.cut.trigger is Trigger.WINDOW or (plan.drops_first and not _is_asked_about(on)):
             return  # these leave before a request, not after a turn
-        self._start(planned(on, measured, plan, blocks=False))
+        await self._begin(planned(on, measured, plan, blocks=False))
 
     async def catch_up(self, history: GovernedHistory) -> bool:
         """Wait for the background compaction; whether it changed the history."""
@@ -222,6 +227,11 @@ class Compactor:
 
     # Running
 
+    async def _begin(self, compaction: Compaction) -> None:
+        """Start it on the conversation as it is now, before a reply leaves calls open."""
+        compaction.job.conversation = await conversation_of(compaction.job, compaction.history)
+        self._start(compaction)
+
     def _start(self, compaction: Compaction) -> None:
         history = compaction.history
         self._under_way = compaction
@@ -232,6 +242,26 @@ class Compactor:
         # A task cancelled before its first step never runs its own handlers.
         task.add_done_callback(lambda done: self._background.fail(ticket) if done.cancelled() else None)
         self._task = task
+
+    def _may_stand_in(self, on: Compactable) -> bool:
+        """Whether code may write what is sent until the running note is ready."""
+        running = self._under_way
+        is_note = on.history.policy.writes_notes and running is not None and not running.job.supersedes
+        return is_note and _is_written_at_once(on)
+
+    async def _stand_in(self, on: Compactable, measured: Measured) -> None:
+        """Replace what the running note is about by what code can write at once; the note will replace that."""
+        history, running = on.history, self._under_way
+        assert running is not None
+        cut = Cut(indexes_of(history.entries, measured, running.job.refs), Trigger.BLOCKING)
+        compaction = planned(on, measured, running.job.plan._replace(cut=cut, waits=True), blocks=False, by_code=True)
+        done = await self._run_blocking(lambda: _ready(compaction))
+        if done.success:
+            job = superseding(running.job, history)
+            running.job.refs, running.job.supersedes = job.refs, job.supersedes
+            self._background.rebase(history.version)
+        else:
+            await self._discard_late(history)
 
     async def _drop(self, on: Compactable, measured: Measured, plan: Plan) -> None:
         """Remove what the plan cuts, and have its summary written in the background."""
@@ -362,6 +392,7 @@ async def _requested(
         raise CompactionRefused(f"Nothing to compact: {why_nothing(measured)}.")
     room = history.governor.deep_tokens if deep else math.inf
     compaction = planned(on, measured, Plan(cut, waits=True, focus=focus, room_tokens=room))
+    compaction.job.conversation = await conversation_of(compaction.job, history)
     must_free = trigger is Trigger.MANUAL and history.policy.refuses_longer
     if must_free and not await may_free(compaction, measured):
         raise CompactionRefused(f"Nothing to compact: {NOT_SMALLER}.")

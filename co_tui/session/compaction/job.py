@@ -16,6 +16,7 @@ from co_tui.events.triggers import Trigger
 from co_tui.session.bills import Bill
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.hooks import NO_HOOKS, Hooks
+from co_tui.session.compaction.notes import Conversation
 from co_tui.session.compaction.summaries import Summary, SummaryRequest
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.state.session_state import Entry
@@ -70,6 +71,10 @@ class Job:
     """Whether its start is in the log."""
     joins: bool = False
     """Whether the messages left before, and the summary joins the first prompt that is left."""
+    supersedes: int = 0
+    """The event of the compaction that stands in until this one is ready: its messages are replaced."""
+    conversation: Conversation | None = None
+    """The conversation when it began, which the session's model continues with its note."""
     summary: Summary | None = None
     bill: Bill = field(default_factory=Bill)
     """The model requests made for it."""
@@ -138,6 +143,26 @@ def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan,
         focus=plan.focus,
         blocks=blocks,
         by_code=by_code,
+    )
+
+
+def superseding(job: Job, history: GovernedHistory) -> Job:
+    """The job of a note that replaces what stands in for it: the newest rewrite of the history."""
+    rewrite = history.state.rewrites[-1]
+    made = rewrite.event.fact
+    assert isinstance(made, CompactionComplete)
+    refs = frozenset((rewrite.seq, index) for index in range(len(made.replacement)))
+    return Job(
+        plan=job.plan,
+        refs=refs,
+        messages=job.messages,
+        reading=job.reading,
+        history_messages=job.history_messages,
+        kept_tokens=job.kept_tokens,
+        trigger=job.trigger,
+        focus=job.focus,
+        blocks=False,
+        supersedes=rewrite.seq,
     )
 
 

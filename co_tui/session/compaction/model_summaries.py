@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from co_tui.agent.models.open_model import ModelHandle
-from co_tui.agent.summariser import INSTRUCTIONS, SummaryTask, WrittenSummary, write_summary
+from co_tui.agent.summariser import INSTRUCTIONS, SummaryTask, WrittenSummary, untitled, write_summary
 from co_tui.agent.wire.model_errors import ModelUnusable
 from co_tui.agent.wire.overflow import Overflow
 from co_tui.agent.wire.request_failures import RequestTarget
@@ -16,8 +16,10 @@ from co_tui.context.conversation_text import LEAST_ROOM_TOKENS, in_parts, packed
 from co_tui.context.measure.count import FALLBACK_WINDOW_TOKENS, estimate_text
 from co_tui.events.model_names import EXAMPLE_MODEL, model_name
 from co_tui.events.triggers import Trigger
+from co_tui.session.compaction.notes import Conversation, write_note
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, fallback_summary, grown_journal, with_story
 from co_tui.session.history.learned_limits import Limits
+from co_tui.session.run_to_completion import is_being_cancelled
 from co_tui.session.turns.classify_failure import classify
 
 ATTEMPTS = 3
@@ -68,7 +70,8 @@ class ModelSummaries(NamedTuple):
     session_id: str = ""
 
     async def write(self, request: SummaryRequest, trigger: Trigger) -> Summary:
-        if (grown := await grown_journal(request)) is not None:
+        may_grow = request.by_code or not request.note_words
+        if may_grow and (grown := await grown_journal(request)) is not None:
             return grown
         if request.by_code:
             return await fallback_summary(request)
@@ -83,9 +86,28 @@ class ModelSummaries(NamedTuple):
             return await fallback_summary(request, note=str(unusable))
         except Exception as error:
             return await fallback_summary(request, note=classify(error, RequestTarget("the summariser"))[0].sentence)
+        if request.conversation is not None and model is self.answering:
+            return await self._note(request, request.conversation)
         learned = self.limits.longest_to_send(model.asked) if self.limits else None
         window = min(filter(None, (window, request.window_tokens, learned)))
         return await _Attempts(self, request, model, window).summary()
+
+    async def _note(self, request: SummaryRequest, conversation: Conversation) -> Summary:
+        """The note, or what replaces it if the model does not write a usable one."""
+        name, bill = model_name(self.answering.name), request.bill
+        bill.model, bill.ratio = self.answering.name, request.ratio
+        try:
+            text = await write_note(conversation, bill, request.note_words, self.timeout_s, request.focus)
+        except TimeoutError:
+            return await fallback_summary(request, note=f"{name} took longer than {self.timeout_s:.0f} s")
+        except Exception as error:
+            if is_being_cancelled():
+                raise asyncio.CancelledError from error  # the library swallows a cancellation while a refusal arrives
+            return await fallback_summary(request, note=classify(error, self.answering.asked)[0].sentence)
+        if wrong := objection(text, request.held_tokens, "", request.ratio, request.most_tokens):
+            return await fallback_summary(request, note=f"{name}'s note rejected: {wrong}")
+        title, text = untitled(text)
+        return replace(with_story(request, text), by=self.answering.name, title=title)
 
     @property
     def _is_own(self) -> bool:

@@ -4,20 +4,29 @@ from collections.abc import Mapping
 
 from co_tui.context.compact import user_messages
 from co_tui.context.compact.decide import Plan, is_enough
+from co_tui.context.journal.journal import in_cache_blocks
 from co_tui.context.measure.count import estimate_text
 from co_tui.context.request.pipeline import Governor
 from co_tui.events import CompactionStart
+from co_tui.events.stored_messages import pieces
+from co_tui.events.wording import counted
 from co_tui.inert import one_line
 from co_tui.session.approvals.questions import CompactionQuestion, Questions, SummaryQuestion
 from co_tui.session.compaction import telemetry
 from co_tui.session.compaction.hooks import Hooks
 from co_tui.session.compaction.job import Compaction, Job
+from co_tui.session.compaction.notes import Conversation
 from co_tui.session.compaction.summaries import Summary, SummaryRequest, request_for
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.run_to_completion import run_to_completion
 from co_tui.session.state.carried_on import carried_on
 from co_tui.store.store_errors import StoreError
 
+GIST_CHARS = 60
+MOST_FILES = 40
+TOKENS_A_WORD = 1.5
+ASKED_WORDS = 300
+"""How long the request for a note is."""
 BACKGROUND_CHARS = 2_000
 """How much of the system prompt the summariser gets."""
 AS_OF = "(When this was summarised; the newest messages are below.)"
@@ -52,11 +61,16 @@ async def prepare(compaction: Compaction, questions: Questions) -> None:
 
 
 async def work_in_progress(compaction: Compaction) -> Mapping[str, str]:
-    """What is in progress, and with a journal the state of the work: the agent must still know it after the
-    compaction."""
-    history, refs = compaction.history, compaction.job.refs
+    """What is in progress, and what the log recorded of the work: the agent must still know it after the compaction."""
+    history, job, refs = compaction.history, compaction.job, compaction.job.refs
     stands = {}
-    if history.policy.compacted_share:
+    if history.policy.writes_notes and not job.by_code:
+        changed = [
+            f"- {one_line(path, 200)}{f' ({file.now})' if file.now else ''}"
+            for path, file in history.state.files.items()
+        ]
+        stands = {"Files changed in this session (recorded)": "\n".join(changed[-MOST_FILES:])}
+    elif history.policy.compacted_share:
         sources = await history.sources_without(refs)
         if state := sources.work.state_text(history.governor.state_tokens, sources.gone, sources.files):
             stands = {"Where the work stands": f"{AS_OF}\n{state}"}
@@ -130,8 +144,35 @@ async def summary_request(job: Job, history: GovernedHistory, carried: str) -> S
     request.focus, request.bill = job.focus, job.bill
     if request.journal is not None:
         request.journal = request.journal._replace(focus=job.focus)
-    request.by_code = job.by_code
+    policy = history.policy
+    request.by_code = job.by_code or (bool(policy.compacted_share) and not policy.writes_notes)
+    request.conversation = job.conversation
     return request
+
+
+async def conversation_of(job: Job, history: GovernedHistory) -> Conversation | None:
+    """The conversation as it is now, for the model's note; None if the policy has none, the model was not asked in this
+    process, a call is open, or there is no room for a question and its answer."""
+    if not history.policy.writes_notes or job.by_code:
+        return None
+    governor, scaffold = history.governor, history.next_scaffold
+    room = governor.prompt_limit - job.reading.current_tokens
+    asked_tokens, note_tokens = (
+        governor.meter.ratio * TOKENS_A_WORD * words for words in (ASKED_WORDS, governor.note_words)
+    )
+    if (form := history.form) is None or room < asked_tokens + note_tokens:
+        return None
+    sent = (await history.next_request()).messages
+    entries = list(history.entries)
+    leaving = [index for index, entry in enumerate(entries) if entry.ref in job.refs]
+    newest = entries[leaving[-1] + 1 :] if leaving else []
+    stays = ["what the user wrote", *(["the plan"] if history.state.plan else [])]
+    if gist := next((f"{tool} {text}".strip() for each in newest for _, text, tool in pieces(each.message)), ""):
+        stays.append(f"the newest {counted(len(newest), 'message')}, which begin with {one_line(gist, GIST_CHARS)!r}")
+    around = "\n".join((scaffold.instructions, *scaffold.tool_names))
+    may_correct = room >= 2 * (asked_tokens + note_tokens)
+    found = Conversation(form, in_cache_blocks(sent, history.model), around, stays, may_correct)
+    return found if found.can_be_continued else None
 
 
 async def _review(summary: Summary, questions: Questions) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pydantic_ai.messages import ModelMessage
 
 from co_tui.context.compact import user_messages
+from co_tui.context.compact.note import INTRO
 from co_tui.context.compact.offline_summary import earlier_journal, fitting_story, summarise_offline
 from co_tui.context.compact.replacement import Digest
 from co_tui.context.indexed_history import is_replacement
@@ -18,6 +19,7 @@ from co_tui.context.policy import SummaryFallback, SummaryForm
 from co_tui.context.request.pipeline import Governor
 from co_tui.events.triggers import Trigger
 from co_tui.session.bills import Bill
+from co_tui.session.compaction.notes import Conversation
 
 OFFLINE = "offline"
 LEAST_BUDGET_TOKENS = 120
@@ -79,6 +81,10 @@ class SummaryRequest:
     """A longer summary would not be used."""
     by_code: bool = False
     """Whether no model is asked, since a request is about to be sent."""
+    conversation: Conversation | None = None
+    """The conversation that the session's model may continue with its note; None if it cannot."""
+    note_words: int = 0
+    """How long a note may be; 0 if the policy has none."""
     refuses_longer: bool = True
     """Whether a summary must be shorter than what it replaces."""
 
@@ -138,6 +144,7 @@ def request_for(
         journal=task,
         is_asked_for=not trigger.is_automatic,
         most_tokens=most_tokens - taken,
+        note_words=governor.note_words,
         refuses_longer=governor.policy.refuses_longer,
     )
 
@@ -165,7 +172,13 @@ async def fallback_summary(request: SummaryRequest, *, note: str = "") -> Summar
 
 
 def with_story(request: SummaryRequest, story: str) -> Summary:
-    """A model's summary, followed by the journal of what it need not tell."""
+    """A model's note; or its summary, followed by the journal of what it need not tell."""
+    if request.note_words:
+        return Summary(f"{INTRO}\n\n{story}", "")
+    return _with_journal(request, story)
+
+
+def _with_journal(request: SummaryRequest, story: str) -> Summary:
     if request.journal is None:
         return Summary(story, "")
     journal = rewritten(request.journal, REWRITTEN * request.journal.limit_tokens, story)
@@ -187,4 +200,4 @@ def offline(request: SummaryRequest) -> Summary:
     if not request.is_asked_for and (grown := _grown(task)) is not None:
         return grown
     story = fitting_story(task.earlier.story, task.limit_tokens)
-    return replace(with_story(request, story), by=OFFLINE)
+    return replace(_with_journal(request, story), by=OFFLINE)

@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pydantic_ai.messages import ModelMessage, ModelResponse
-from pydantic_ai.models import Model
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.settings import ModelSettings
 
 from co_tui.agent.model_messages import read_messages
 from co_tui.agent.models.prices import saved_by_cache
@@ -62,6 +63,14 @@ class PredictScaffold(Protocol):
     def __call__(self, sent: Scaffold, /, *, policy: Policy, leaving_chars: int) -> Scaffold: ...
 
 
+class RequestForm(NamedTuple):
+    """How the last request was made, besides its messages: another one made alike is served by the same cache."""
+
+    model: Model
+    settings: ModelSettings | None
+    parameters: ModelRequestParameters
+
+
 class GovernedHistory:
     """One for each combination of model and policy in a session; a turn keeps the one it started with."""
 
@@ -88,6 +97,8 @@ class GovernedHistory:
         """Whether a turn is running: then the history is rewritten only between two requests."""
         self.predict: PredictScaffold = lambda sent, policy, leaving_chars: sent
         self.keep_scaffold: KeepScaffold | None = None
+        self.form: RequestForm | None = None
+        """None before the first request of this process."""
         self.on_answered: OnAnswered | None = None
         """Called for each request that was fully answered."""
         self.parsed = parsed

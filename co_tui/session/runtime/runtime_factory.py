@@ -3,11 +3,13 @@
 from functools import partial
 
 from co_tui.agent.keys.kept_keys import KeptKeys
+from co_tui.agent.models.catalogue import EMBEDDED
 from co_tui.agent.models.open_model import ModelHandle
 from co_tui.context.measure.count import Window, estimated_window
 from co_tui.context.measure.meter import Meter
 from co_tui.context.policy import policy_of
 from co_tui.context.request.pipeline import Governor
+from co_tui.events.model_names import EXAMPLE_MODEL
 from co_tui.session.compaction.compaction_files import Remembered
 from co_tui.session.compaction.job import Compactable, no_skills
 from co_tui.session.environment import Environment
@@ -80,7 +82,10 @@ class RuntimeFactory:
         fits = estimated_window(window.tokens, meter.ratio)
         works = self.tools.working(settings, fits, permissions) if model_handle.takes_tools else None
         instructions = self.tools.instructions(name, settings, works)
-        governor = Governor(policy_of(settings), window, meter=meter, keep=self._archive.keep)
+        policy = policy_of(settings)
+        if name in (EMBEDDED, EXAMPLE_MODEL):
+            policy = policy.but(writes_notes=False)
+        governor = Governor(policy, window, meter=meter, keep=self._archive.keep)
         speaker = self.roster.find(self._recorder.state.speaker)
         whole = "\n\n".join(filter(None, (instructions, speaker.instructions if speaker else "")))
         history = GovernedHistory(self._recorder, self.parsed, governor, model_handle.asked, instructions=whole)

@@ -319,6 +319,15 @@ def _compacted(state: SessionState, event: Event, fact: CompactionComplete) -> S
     if left is None:
         return state
     pace = state.pace.rewritten(is_compaction=True)
+    bridge = state.rewrites[-1] if state.rewrites else None
+    if fact.supersedes and bridge is not None and bridge.seq == fact.supersedes:
+        known = {entry.ref for entry in bridge.after}
+        before = AppendOnly([*bridge.before, *(entry for entry in state.history if entry.ref not in known)])
+        state = state.but(rewrites=state.rewrites[:-1])
+        state = _rewritten(state, event, left)
+        both = state.rewrites[-1]._replace(before=before, removed=(*bridge.removed, *state.rewrites[-1].removed))
+        state = state.but(rewrites=(*state.rewrites[:-1], both))
+        return state.but(compactions=state.compactions.append(event), pace=pace, **REWRITTEN)
     return _rewritten(state, event, left).but(compactions=state.compactions.append(event), pace=pace, **REWRITTEN)
 
 

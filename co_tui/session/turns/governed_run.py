@@ -11,6 +11,7 @@ from co_tui.context.journal.journal import in_cache_blocks
 from co_tui.context.measure.count import Scaffold
 from co_tui.session.approvals.asking import Approvals
 from co_tui.session.compaction.recovery import Recovery
+from co_tui.session.history.governed_history import RequestForm
 from co_tui.session.pending_notes import note_message
 from co_tui.session.runtime.runtime import Runtime
 from co_tui.session.turns.attempts import Attempts, PromptTooLong, StepsUsedUp
@@ -119,6 +120,10 @@ class GovernedRun(ABC):
     def billed(self, model: Model) -> Model:
         """The model to send the next request to."""
         return self._history.billed(model)
+
+    def asks_as(self, form: RequestForm) -> None:
+        """Called before a request is put together."""
+        self._history.form = form
 
     def _finish_step(self, response: ModelResponse) -> None:
         self.calls.begin(response.tool_calls)

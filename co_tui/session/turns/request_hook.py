@@ -16,6 +16,7 @@ from pydantic_ai.toolsets import AbstractToolset, ToolsetTool, WrapperToolset
 from co_tui.agent.tool_names import DELEGATE_TOOL
 from co_tui.context.measure.count import Scaffold
 from co_tui.events.storable import storable_text
+from co_tui.session.history.governed_history import RequestForm
 from co_tui.session.run_to_completion import is_being_cancelled
 from co_tui.session.turns.delegations import Delegations
 from co_tui.session.turns.governed_run import GovernedRun
@@ -37,6 +38,9 @@ class RequestHook(AbstractCapability[Any]):
         if (delegated := self._delegations.current()) is not None:
             await delegated.choose_model(request_context)
         request_context.model_request_parameters = sendable(request_context.model_request_parameters)
+        self._current.asks_as(
+            RequestForm(request_context.model, request_context.model_settings, request_context.model_request_parameters)
+        )
         request_context.messages = await self._current.before_request(ctx.messages, scaffold_of(request_context))
         check_repeated_calls(ctx.messages)  # after the failures are logged
         request_context.model = self._current.billed(request_context.model)

@@ -271,8 +271,12 @@ def figures(fact: CompactionComplete) -> list[tuple[str, str]]:
         ("took", f"{fact.duration_ms / 1000:.1f} s, {waited}"),
     ]
     if fact.usage:
-        read, written, requests = (fact.usage.get(key, 0) for key in ("input_tokens", "output_tokens", "requests"))
-        rows.append(("summary used", f"{read:,} tokens in, {written:,} out, {counted(requests, 'request')}"))
+        names = ("input_tokens", "output_tokens", "requests", "cached_tokens")
+        read, written, requests, cached = (fact.usage.get(key, 0) for key in names)
+        from_cache = f" ({cached:,} from the cache)" if cached else ""
+        rows.append(
+            ("summary used", f"{read:,} tokens in{from_cache}, {written:,} out, {counted(requests, 'request')}")
+        )
     rows.append(("summary cost", money(fact.cost) if fact.cost is not None else "unknown" if fact.usage else "nothing"))
     if fact.saved_cost:
         rows.append(("saves", f"{money(fact.saved_cost)} on each request"))

@@ -1,4 +1,4 @@
-"""Under `balanced` no request waits for a model: the journal is written by code, and what was asked for is not lost."""
+"""Under `balanced` no request waits for a model: code writes what is sent until the note comes."""
 
 import threading
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.support.provider import Provider, Reply
 from tests.support.talks import MODEL, compactions, talking
 from tests.support.waiting import until
 
-LONG = "a long one " + "more words " * 1_400
+LONG = "a long one " + "more words " * 2_000
 
 
 def held() -> Reply:
@@ -26,7 +26,7 @@ def held() -> Reply:
 
 async def late(session: Any, provider: Provider) -> None:
     """A model's summary that the model asked for is under way, and the next request is too long to wait for it."""
-    while session.state.usage is None or session.state.usage.share < 0.75:
+    while session.state.usage is None or session.state.usage.share < 0.6:
         await work(session, provider, 1, lines=50)
     provider.summary = held()
     session._compactor.request("the invoices")
@@ -40,10 +40,9 @@ async def test_what_the_model_asked_to_keep_is_kept_by_the_one_written_at_once(h
     provider.window = 100_000
     async with talking(home, provider, **balanced()) as session:
         await late(session, provider)
-        (discarded, done) = compactions(session.state)
-        assert discarded.cancelled and discarded.error == "discarded: the request could not wait for it"
+        (done,) = compactions(session.state)
         assert done.success and done.summarised_by == "offline" and done.focus == "the invoices"
-        assert not session.history.governor.suppressed_lengths, "one that came too late suppresses no later one"
+        assert "about: the invoices" in provider.summary_requests[0]["messages"][-1]["content"], "its note follows"
 
 
 async def test_a_policy_without_an_offline_summary_still_asks_the_model(
@@ -57,7 +56,7 @@ async def test_a_policy_without_an_offline_summary_still_asks_the_model(
         while not provider.summary_requests and session.state.turn < 60:
             await work(session, provider, 1, lines=50)
         done = compactions(session.state)[-1]
-        assert done.success and done.summarised_by == MODEL and done.summary.startswith(TOLD)
+        assert done.success and done.summarised_by == MODEL and done.summary.endswith(TOLD)
         assert facts(list(session.state.timeline), CompactionStart)[-1].blocks
 
 

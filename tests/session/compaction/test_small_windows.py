@@ -119,7 +119,7 @@ async def test_after_two_that_ended_too_high_the_next_waits_until_it_can_replace
     lengths: list[int], compacts: bool
 ) -> None:
     """What they could not replace, because it had just come, is behind after some steps."""
-    policy = policy_of(LOADED["balanced"])
+    policy = policy_of(LOADED["balanced"].but(summary_by="code"))
     engine = ReplayEngine(policy, Window(tokens=8_000, known=True))
     mark = round((thresholds_of(policy, 8_000).share or 0) * 8_000)
     for _ in range(2):
@@ -136,7 +136,7 @@ async def test_after_two_that_ended_too_high_the_next_waits_until_it_can_replace
 
 
 def test_numbers_by_window_are_shares_of_what_instructions_and_tools_leave() -> None:
-    balanced, copilot = (policy_of(LOADED[name]) for name in ("balanced", "copilot"))
+    balanced, copilot = (policy_of(LOADED[name].but(summary_by="code")) for name in ("balanced", "copilot"))
     assert thresholds_of(copilot, 8_000, 4_000) == thresholds_of(copilot, 8_000), "its seed says: of the window"
     share = in_window(balanced.background_compaction_threshold, 8_000)
     assert thresholds_of(balanced, 8_000).share == pytest.approx(share)
