@@ -2,15 +2,17 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from co_tui.cli.command_call import SERVED_DRIVER
-from co_tui.events import MemoryWritten, SessionError, Truncation
+from co_tui.events import MemoryWritten, RequestBilled, SessionError, Truncation
 from co_tui.session.launch import Launch
 from co_tui.session.session import Session
+from co_tui.session.state.derive import replay
 from co_tui.session.turns.turn import Outcome
 from tests.seeds.behaviours import says, shown_elsewhere
 from tests.seeds.conversation import Conversation, conversation_of, conversing, results, roles, text
@@ -19,8 +21,8 @@ from tests.support.compacting import TOO_MUCH
 from tests.support.loaded import LoadedProcesses
 from tests.support.provider import Provider, Reply, count
 from tests.support.stores import store_in, stored_events
-from tests.support.talks import GOOD, LONG, MODEL, fill, served_environment, talk
-from tests.support.waiting import PATIENCE_S
+from tests.support.talks import GOOD, LONG, MODEL, compactions, fill, served_environment, talk
+from tests.support.waiting import PATIENCE_S, until
 
 LONG_RESULTS, TURNS, BUDGET = "Tool Result Truncation", "Turn Trimming", "Token Budget Trimming"
 OVERFLOW, PERSISTENCE, COMMANDS, CONFIG = "Overflow Emergency", "Session Persistence", "Commands", "Key Configuration"
@@ -86,7 +88,9 @@ def test_half_of_the_turns_is_left(live: Conversation) -> None:
     "It takes effect from the next turn on",
 )
 def test_one_first_message(live: Conversation) -> None:
-    _, done = live.compactions
+    dropped, done = live.compactions
+    assert done.supersedes and [each.what for each in live.facts(RequestBilled)].count("summary") == 1
+    assert dropped.outcome_sentence().endswith("22 messages left, their summary follows.")
     first = live.requests[live.notes["at 20"] + 2][0]
     assert first["role"] == "user" and first["content"].startswith(f"{EARLIER}\n{done.summary}\n")
     assert first["content"].rstrip().endswith("more words") and "\n\nQuestion 11: what about" in first["content"]
@@ -119,42 +123,80 @@ def test_restored_in_a_new_process(live: Conversation, loaded: LoadedProcesses) 
 
 @says("cowagent", TURNS, "A slow summary holds nothing back: until it is ready, requests go without the oldest half")
 async def test_a_slow_summary(tmp_path: Path) -> None:
-    until = threading.Event()
+    written = threading.Event()
     with Provider().serving() as provider:
         provider.default, provider.window = LONG, 100_000
-        provider.summary = Reply(text=GOOD.text, until=until)
+        provider.summary = Reply(text=GOOD.text, until=written)
         session = await Session.start(served_environment(tmp_path, provider, **under("cowagent")), MODEL)
         await talk(session, 25)
         sent = [roles(conversation_of(request)).count("user") for request in provider.requests]
         assert sent == [*range(1, 21), 11, 12, 13, 14, 15]
-        until.set()
+        written.set()
         await session.settle(PATIENCE_S)
         await talk(session, 1)
         assert conversation_of(provider.requests[-1])[0]["content"].startswith(EARLIER)
         await session.close()
 
 
+@asynccontextmanager
+async def _while_summarised(home: Path) -> AsyncIterator[tuple[Provider, Session]]:
+    """A session whose oldest half has left, and whose summary never comes."""
+    with Provider().serving() as provider:
+        provider.default, provider.window = LONG, 100_000
+        provider.summary = Reply(text=GOOD.text, until=threading.Event())
+        environment = served_environment(home, provider, **under("cowagent"))
+        session = await Session.start(environment, MODEL)
+        await talk(session, 21)
+        await until(lambda: provider.summary_requests)
+        try:
+            yield provider, session
+        finally:
+            if not session.state.ended:
+                await session.close()
+            environment.store.close()
+
+
 @says(
     "cowagent",
     TURNS,
-    "What was trimmed is in the daily memory and in the log, however its summary ends",
+    "Whatever interrupts its summary, an extract of what was trimmed joins, and is in the daily memory",
 )
-@pytest.mark.parametrize("ends", ["left", "fails"])
-async def test_a_summary_that_never_comes(tmp_path: Path, ends: str) -> None:
-    with Provider().serving() as provider:
-        provider.default, provider.window = LONG, 100_000
-        provider.summary = Reply(text=GOOD.text, until=threading.Event()) if ends == "left" else Reply(status=400)
-        environment = served_environment(tmp_path, provider, **under("cowagent"))
-        session = await Session.start(environment, MODEL)
-        await fill(session, 21)
-        await session.close()
-        environment.store.close()
+@pytest.mark.parametrize("interrupts", ["leaving", "rewinding", "clearing", "settings", "a second trim", "a failure"])
+async def test_a_summary_that_never_comes(tmp_path: Path, interrupts: str) -> None:
+    async with _while_summarised(tmp_path) as (provider, session):
+        match interrupts:
+            case "leaving":
+                await session.close()
+            case "rewinding":
+                await session.edits.rewind(21)
+            case "clearing":
+                await session.edits.clear()
+            case "settings":
+                await session.switcher.apply_settings(session.settings.but(command_timeout_s=60.0))
+            case "a second trim":
+                await talk(session, 10)
+            case _:
+                provider.summary = Reply(status=400)
+                session._compactor.stop()
+        await until(lambda: len(compactions(session.state)) >= 2)
+    dropped, joined, *_ = compactions(session.state)
+    assert dropped.summary_follows and (joined.success, joined.summarised_by) == (True, "offline")
+    assert joined.outcome_sentence().endswith("20 messages summarised as a work journal.")
     log = stored_events(tmp_path, session.id)
     assert "Question 1:" in text([event.fact.message for event in log if event.type == "message"])
-    (written,) = (event.fact for event in log if isinstance(event.fact, MemoryWritten))
+    written, *_ = (event.fact for event in log if isinstance(event.fact, MemoryWritten))
     assert "function_1" in await asyncio.to_thread(Path(written.where).read_text)
-    restored = await Session.resume(served_environment(tmp_path, provider, **under("copilot")), session.id)
-    assert len(restored.state.history) == 22, "11 turns, as before it was left"
+    assert replay(log).history == session.state.history
+
+
+async def test_one_undo_brings_back_what_left_before_its_summary(tmp_path: Path) -> None:
+    async with _while_summarised(tmp_path) as (provider, session):
+        provider.summaries = [GOOD]
+        session._compactor.stop()
+        await until(lambda: len(compactions(session.state)) == 2)
+        await session.edits.undo()
+        assert len(session.state.history) == len(session.state.transcript) == 42
+        assert replay(stored_events(tmp_path, session.id)).history == session.state.history
 
 
 async def _over_budget(talking: Conversation, session: Session) -> None:

@@ -296,9 +296,11 @@ class CompactionComplete(Logged):
     """How much less each further request costs, in US dollars, if the model's prices are known."""
     edited: bool = False
     """The user edited the summary."""
+    summary_follows: bool = False
+    """The messages left at once, and their summary joins the conversation when it is written."""
     supersedes: int = 0
-    """The event of the compaction whose replacement this one replaces: what was sent until the model's note came. Both
-    are undone as one."""
+    """The event of the compaction that this one completes, about the same messages: what was sent until the model's
+    note came, or what left before its summary. Both are undone as one."""
     agent: str = ""
 
     @property
@@ -405,6 +407,8 @@ class CompactionComplete(Logged):
         now = len(self.replaced) if self.summarised_now is None else self.summarised_now
         if self.summarised_now is not None and self._had_summaries:
             return f"{now:,} more {'message' if now == 1 else 'messages'}"
+        if self.supersedes and self.summarised_now is not None:
+            return counted(self.summarised_now, "message")
         before = max(self.pre_messages, len(self.replaced))
         return f"{now:,} of {counted(before, 'message')}"
 
@@ -414,6 +418,8 @@ class CompactionComplete(Logged):
             return f"{self._share} summarised {self._how(model_name(self.summarised_by))}{in_all}"
         kept = sum(REPLACES not in (message.get("metadata") or {}) for message in self.replacement)
         removed = len(self.replaced) - kept
+        if self.summary_follows:
+            return f"{counted(removed, 'message')} left, their summary follows"
         return f"{counted(removed, 'message')} removed, no summary" if removed > 0 else "texts shortened, no summary"
 
 

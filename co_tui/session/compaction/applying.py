@@ -21,7 +21,7 @@ from co_tui.session.compaction.cache_loss import cache_lost_tokens
 from co_tui.session.compaction.compaction_files import CompactionFiles
 from co_tui.session.compaction.job import Compaction, Job, since
 from co_tui.session.compaction.prepare import Declined, Stopped, log_start, work_in_progress
-from co_tui.session.compaction.summaries import Summary
+from co_tui.session.compaction.summaries import OFFLINE, Summary
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.history.token_parts import with_token_parts
 from co_tui.session.state.out_of_context import removed_by
@@ -78,14 +78,17 @@ class Applier:
         after = await reading_after(history, measured, done, may_grow=job.joins or bool(job.supersedes))
         post = after.current_tokens
         # Before applying, so that nothing leaves the context unremembered.
-        trimmed = history.policy.rule is CompactionRule.TURNS
+        trimmed, job.is_remembered = history.policy.rule is CompactionRule.TURNS, True
         await self._files.remember(summary.text, job.trigger, trimmed=trimmed)
         kept = [message for index, message in enumerate(measured.live) if index not in done.replaced]
         exchange = with_token_parts(_exchange(history.entries, measured, done), kept, done.messages, after)
         removed = None if history.agent else removed_by(exchange, history.state)
+        first = history.state.rewrites[-1].event.fact if job.supersedes and history.state.rewrites else None
+        if isinstance(first, CompactionComplete):  # it is about the same messages
+            exchange = exchange.but(originals=first.originals, summarised_now=first.summarised_now)
+        elif removed is not None:
+            exchange = exchange.but(originals=removed.messages, summarised_now=removed.undoable)
         return exchange.but(
-            originals=removed.messages if removed else 0,
-            summarised_now=removed.undoable if removed else None,
             note=summary.note,
             trigger=job.trigger,
             focus=job.focus,
@@ -106,7 +109,10 @@ class Applier:
         """Remove the messages at once; only the user's standing rules stay. Their summary is another compaction."""
         job, history = compaction.job, compaction.history
         governor = history.governor
-        await log_start(job, history)
+        try:
+            await log_start(job, history)
+        except StoreError as error:
+            return await self.end(compaction, ended_by(error, compaction))
         measured = await history.measure()
         indexes = indexes_of(history.entries, measured, job.refs)
         leaving = [measured.live[index] for index in indexes]
@@ -119,7 +125,7 @@ class Applier:
         fact = with_token_parts(exchange, kept, done.messages, after).but(
             originals=removed.messages if removed else 0,
             summarised_now=removed.undoable if removed else None,
-            note="their summary follows",
+            summary_follows=True,
             trigger=job.trigger,
             pre_tokens=pre,
             post_tokens=after.current_tokens,
@@ -128,6 +134,14 @@ class Applier:
             saved_cost=_saved(measured.live, pre - after.current_tokens),
         )
         return await self.end(compaction, fact)
+
+    async def join_extract(self, compaction: Compaction) -> CompactionComplete:
+        """Let an extract, written by code, join the conversation: its summary will not come."""
+        job, governor = compaction.job, compaction.history.governor
+        budget = int(governor.summary_tokens / governor.meter.ratio)
+        made = await asyncio.to_thread(summarise_offline, job.messages, budget)
+        job.summary = Summary(made.text, OFFLINE, words=made.words)
+        return await self.apply(compaction)
 
     async def end(self, compaction: Compaction, fact: CompactionComplete) -> CompactionComplete:
         """Log the end with its cost; a success gets its checkpoint first, so that the log can name it.
@@ -150,16 +164,14 @@ class Applier:
                 await history.recorder.record(fact)
             except StoreError as error:
                 fact = ended_by(error, compaction).but(**{name: getattr(fact, name) for name in OF_ITS_REQUESTS})
-        if not fact.success and job.joins:
-            # What left the context is in the daily memory either way.
-            text = job.summary.text if job.summary else ""
-            budget = int(history.governor.summary_tokens / history.governor.meter.ratio)
-            text = text or (await asyncio.to_thread(summarise_offline, job.messages, budget)).text
-            await self._files.remember(text, job.trigger, trimmed=True)
-        elif not fact.success:
-            history.governor.suppress_at(len(history.entries))  # not again before the history grows
-        if not fact.success and job.started:
-            await history.recorder.record_eventually(fact)
+        if not fact.success:
+            if not job.joins:
+                history.governor.suppress_at(len(history.entries))  # not again before the history grows
+            if job.started:
+                await history.recorder.record_eventually(fact)
+            if job.joins and job.summary is not None and not job.is_remembered:
+                with suppress(StoreError):  # what left the context is in the log
+                    await self._files.remember(job.summary.text, job.trigger, trimmed=True)
         if fact.success or (history.usage is not None and history.usage.share > 1):
             with suppress(StoreError):  # the next request is measured anyway
                 await history.report_now()  # what does not fit is left out now

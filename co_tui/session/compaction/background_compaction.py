@@ -61,8 +61,8 @@ class Background(Generic[R]):
         return self._ticket
 
     def rebase(self, version: object) -> None:
-        """Let the running one count for a history that was rewritten on its behalf."""
-        if self.stage is Stage.RUNNING:
+        """Let the running or finished one count for a history that was rewritten since."""
+        if self.stage is not Stage.IDLE:
             self._version = version
 
     def finish(self, ticket: int, result: R) -> bool:

@@ -21,7 +21,7 @@ from co_tui.session.compaction.background_compaction import Background, Move, St
 from co_tui.session.compaction.compaction_notices import Notices
 from co_tui.session.compaction.decisions import Decision, cut_up_to, decide, is_within_turn, requested_cut, why_nothing
 from co_tui.session.compaction.forecast import Forecast, forecast, may_free
-from co_tui.session.compaction.job import Compactable, Compaction, Job, planned, since, superseding
+from co_tui.session.compaction.job import Compactable, Compaction, following, planned, since
 from co_tui.session.compaction.prepare import conversation_of, prepare
 from co_tui.session.history.governed_history import GovernedHistory
 from co_tui.session.run_to_completion import run_to_completion
@@ -126,7 +126,7 @@ class Compactor:
                 compaction = planned(on, measured, plan, blocks=not at_once, by_code=at_once)
                 done = await self._run_blocking(lambda: _ready(compaction))
                 if at_once and history.policy.writes_notes and done.success:
-                    self._start(Compaction(superseding(compaction.job, history), on))
+                    self._start(Compaction(following(compaction.job, history, measured.reading), on))
             case Move.WAIT if self._may_stand_in(on):
                 await self._stand_in(on, measured)
             case Move.WAIT if plan is not None and _is_written_at_once(on):
@@ -200,7 +200,11 @@ class Compactor:
         if self._task is not None:
             self._task.cancel(reason)
             await asyncio.wait([self._task])
-        if (compaction := self._background.discard()) is not None:
+        compaction = self._background.discard()
+        if compaction is not None and compaction.job.joins:
+            async with self.rewriting:  # it is written, and its messages are gone
+                await run_to_completion(self._applier.apply(compaction))
+        elif compaction is not None:
             await self._applier.end(compaction, compaction.job.failed(f"discarded: {reason}", cancelled=True))
         await self._wait_until_applied()
 
@@ -257,7 +261,7 @@ class Compactor:
         compaction = planned(on, measured, running.job.plan._replace(cut=cut, waits=True), blocks=False, by_code=True)
         done = await self._run_blocking(lambda: _ready(compaction))
         if done.success:
-            job = superseding(running.job, history)
+            job = following(running.job, history, measured.reading)
             running.job.refs, running.job.supersedes = job.refs, job.supersedes
             self._background.rebase(history.version)
         else:
@@ -266,24 +270,16 @@ class Compactor:
     async def _drop(self, on: Compactable, measured: Measured, plan: Plan) -> None:
         """Remove what the plan cuts, and have its summary written in the background."""
         history = on.history
-        await self.discard("more messages left the context")
+        if self._background.stage is not Stage.IDLE:
+            await self.discard("more messages leave the context")
+            return  # what joined has to be measured first
         dropping = planned(on, measured, plan, blocks=False)
         async with self.rewriting:
             dropped = await run_to_completion(self._applier.drop(dropping))
         if not dropped.success:
             return
-        job = Job(
-            plan=plan,
-            refs=dropping.job.refs,
-            messages=dropping.job.messages,
-            reading=(await history.measure()).reading,
-            history_messages=len(history.entries),
-            kept_tokens=dropping.job.kept_tokens,
-            trigger=dropping.job.trigger,
-            blocks=False,
-            joins=True,
-        )
-        self._start(Compaction(job, on))
+        after = (await history.measure()).reading
+        self._start(Compaction(following(dropping.job, history, after, joins=True), on))
 
     async def _run_in_background(self, compaction: Compaction, ticket: int) -> None:
         """Prepare a compaction in the background; if no turn runs, apply it as soon as it is ready."""
@@ -296,6 +292,11 @@ class Compactor:
             ended = ended_by(error, compaction)
         if self._task is asyncio.current_task():
             self._task = None
+        if ended is not None and compaction.job.joins:
+            self._background.fail(ticket)
+            async with self.rewriting:
+                await run_to_completion(self._applier.join_extract(compaction))
+            return
         if ended is not None:
             self._background.fail(ticket)
             async with self.rewriting:
@@ -354,6 +355,8 @@ class Compactor:
     # Rewriting the history
 
     async def _discard_stale(self, history: GovernedHistory) -> None:
+        if self._under_way is not None and self._under_way.job.joins:
+            self._background.rebase(history.version)  # it joins whatever is there
         if self._background.is_stale(history.version):
             await self.discard("the history changed")
 

@@ -72,7 +72,9 @@ class Job:
     joins: bool = False
     """Whether the messages left before, and the summary joins the first prompt that is left."""
     supersedes: int = 0
-    """The event of the compaction that stands in until this one is ready: its messages are replaced."""
+    """The event of the compaction that this one completes."""
+    is_remembered: bool = False
+    """Whether its summary went to the daily memory."""
     conversation: Conversation | None = None
     """The conversation when it began, which the session's model continues with its note."""
     summary: Summary | None = None
@@ -146,23 +148,25 @@ def _job(entries: Sequence[Entry], meter: Meter, measured: Measured, plan: Plan,
     )
 
 
-def superseding(job: Job, history: GovernedHistory) -> Job:
-    """The job of a note that replaces what stands in for it: the newest rewrite of the history."""
+def following(job: Job, history: GovernedHistory, reading: Reading, *, joins: bool = False) -> Job:
+    """The job of a summary that completes what the newest rewrite of the history began: it replaces what was put there
+    until it is ready, or `joins` the first prompt."""
     rewrite = history.state.rewrites[-1]
     made = rewrite.event.fact
     assert isinstance(made, CompactionComplete)
-    refs = frozenset((rewrite.seq, index) for index in range(len(made.replacement)))
     return Job(
         plan=job.plan,
-        refs=refs,
+        refs=frozenset((rewrite.seq, index) for index in range(len(made.replacement))),
         messages=job.messages,
-        reading=job.reading,
-        history_messages=job.history_messages,
+        reading=reading,
+        history_messages=len(history.entries),
         kept_tokens=job.kept_tokens,
         trigger=job.trigger,
         focus=job.focus,
         blocks=False,
+        joins=joins,
         supersedes=rewrite.seq,
+        bill=Bill(agent=history.agent, record=history.recorder.record_eventually),
     )
 
 

@@ -74,13 +74,14 @@ class ModelSummaries(NamedTuple):
         if may_grow and (grown := await grown_journal(request)) is not None:
             return grown
         if request.by_code:
-            return await fallback_summary(request)
+            return await fallback_summary(request, is_asked=False)
         if trigger.is_automatic and self._is_own and self.is_in_use and self.answering.one_at_a_time:
-            return await fallback_summary(request)  # it would take the model's only slot from the running turn
+            # It would take the model's only slot from the running turn.
+            return await fallback_summary(request, is_asked=False)
         try:
             model = await self._writer(trigger)
             if model.name == EXAMPLE_MODEL:
-                return await fallback_summary(request)
+                return await fallback_summary(request, is_asked=False)
             window = await model.window_tokens() or FALLBACK_WINDOW_TOKENS
         except ModelUnusable as unusable:
             return await fallback_summary(request, note=str(unusable))

@@ -164,9 +164,11 @@ def _grown(task: JournalTask) -> Summary | None:
     return Summary(journal.text, OFFLINE, journal=journal, is_grown=True)
 
 
-async def fallback_summary(request: SummaryRequest, *, note: str = "") -> Summary:
-    """The policy's fallback if no model can summarise: an extractive summary, or none."""
-    if request.fallback is not SummaryFallback.OFFLINE:
+async def fallback_summary(request: SummaryRequest, *, note: str = "", is_asked: bool = True) -> Summary:
+    """The policy's fallback if no model can summarise: an extractive summary, or none. Where no model `is_asked` on
+    purpose, none has failed."""
+    is_offline = request.fallback is SummaryFallback.OFFLINE
+    if not (is_offline or (request.fallback is SummaryFallback.FAIL and not is_asked)):
         return Summary("", "", note=note)
     return replace(await asyncio.to_thread(offline, request), note=note)
 
