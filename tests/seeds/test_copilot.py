@@ -29,7 +29,7 @@ from tests.support.compacting import TOO_MUCH
 from tests.support.loaded import LoadedProcesses
 from tests.support.provider import Provider, Reply, count
 from tests.support.stores import listed, replayed, stored_events
-from tests.support.talks import LONG, compactions, fill, talk, talking
+from tests.support.talks import GOOD, LONG, compactions, fill, talk, talking
 from tests.support.waiting import PATIENCE_S, next_fact
 from tests.support.wires import WIRES, Spoken
 from tests.support.working import Working, working_in
@@ -492,6 +492,15 @@ async def test_a_background_compaction_that_fails(home: Path, provider: Provider
         assert failed[0].error and not failed[0].summary and failed[0].pre_tokens == failed[0].post_tokens
         assert list(session.state.history)[: len(before)] == before
         await talk(session, 1)
+
+
+async def test_a_model_with_one_slot_is_not_asked_and_has_not_failed(home: Path, provider: Provider) -> None:
+    provider.default, provider.summary, provider.window = LONG, GOOD, 3_000
+    async with talking(home, provider, **under("copilot")) as session:
+        session._runtime.model_handle.one_at_a_time = True
+        while not compactions(session.state):
+            await talk(session, 1, words=120)
+        assert all(done.success for done in compactions(session.state)) and not provider.summary_requests
 
 
 @says(
