@@ -110,7 +110,7 @@ class ContextSettings(Record):
         About(
             "context",
             "Summary form",
-            "What replaces the summarised messages; `note`: written by the session's model in the conversation itself.",
+            "What replaces the summarised messages; `note`: the session's model writes it.",
         ),
     ] = "full"
     on_demand_form: Annotated[
@@ -133,7 +133,7 @@ class ContextSettings(Record):
         About(
             "context",
             "Summaries by",
-            "Who writes what replaces earlier messages: the session's model, or code, which asks no model.",
+            "Who writes what replaces earlier messages: the session's model, or code.",
         ),
     ] = "model"
     note_threshold: Annotated[

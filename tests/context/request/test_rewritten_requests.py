@@ -249,7 +249,7 @@ def test_a_search_that_found_nothing_is_not_repeated_by_another_process(
 
 
 def test_a_search_that_found_nothing_is_logged_but_shown_nowhere() -> None:
-    governed = balanced()
+    governed = balanced(recollection_share=0.03)
     requests_of(governed, work(26, 9))
     events = governed.engine.logged()
     empty = [event for event in events if isinstance(event.fact, Recollection) and not event.fact.lines]
@@ -262,7 +262,7 @@ def test_a_search_that_found_nothing_is_logged_but_shown_nowhere() -> None:
 
 def test_a_log_without_the_searches_that_found_nothing_replays_as_before() -> None:
     """Older versions did not log them: what came back and what is left out is the same without them."""
-    governed = balanced()
+    governed = balanced(recollection_share=0.03)
     requests_of(governed, work(40, 9))
     now = governed.engine.history.state
     older = SessionState()

@@ -81,7 +81,7 @@ def changes(session: Session, home: Path) -> list[Callable[[], Any]]:
     ]
 
 
-QUIET = LOADED["balanced"].but(recollection_share=0.0)
+QUIET = LOADED["balanced"].but(recollection_share=0.0, summary_by="code")
 
 
 @asynccontextmanager
@@ -339,7 +339,8 @@ async def test_what_the_next_compaction_summarises_is_what_it_then_replaces(home
 
 async def test_what_came_back_is_a_row_of_its_own_that_says_from_where(home: Path) -> None:
     model = Asked()
-    async with opened(home, model, LOADED["balanced"], window=8_500) as session:
+    policy = LOADED["balanced"].but(recollection_share=0.03, summary_by="code")
+    async with opened(home, model, policy, window=8_500) as session:
         row = "In src/{0}_{1}.py line {2} sets {0}_price_{1}_{2} = total_{2}(item_{1}_{2})."
         for n, part in enumerate(("cart", "order", "stock", "tax", "mail", "login")):
             await said(session, "\n".join(row.format(part, n, line) for line in range(30)))
