@@ -12,8 +12,18 @@ from urllib.parse import quote
 
 from co_tui.agent.redact import KEY_VARIABLES, SHORTEST_KEY_CHARS, is_secret_name, remembered_secrets
 
-_WORD: Final = re.compile(r"[A-Za-z]+|\d+|[/~.].*|\w+://[^@]*", re.DOTALL)
-"""Values of other variables than the providers' that also are ordinary words, numbers, paths or addresses."""
+_WORD: Final = re.compile(r"\d+|[/~.].*|\w+://[^@]*", re.DOTALL)
+"""Values of other variables than the providers' that also are ordinary numbers, paths or addresses."""
+_NAME: Final = re.compile(r"(?:[A-Za-z]+\d{0,4}|\d{1,4})(?:[-_.:+ ](?:[A-Za-z]+\d{0,4}|\d{1,4}))*")
+"""Those that are made of ordinary words and short numbers, such as `shop-dev-1`: files hold them for other reasons."""
+LONG_KEY_CHARS: Final = 20
+"""From here on, such a name is a key."""
+_PLACEHOLDER: Final = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*|(?P<of>key of [^\]\n]{1,100})) removed\]")
+"""What may have been put in place of a key that is no longer known here."""
+
+
+class KeyNotThere(Exception):
+    """A text names a removed key that cannot be put back; the text says why."""
 
 
 class KnownKeys:
@@ -26,7 +36,7 @@ class KnownKeys:
     def add(self, environ: Mapping[str, str]) -> None:
         """Count the keys among these variables as known."""
         for name, value in environ.items():
-            is_key = name in KEY_VARIABLES or (is_secret_name(name) and not _WORD.fullmatch(value))
+            is_key = name in KEY_VARIABLES or (is_secret_name(name) and _is_random(value))
             if is_key and len(value) >= SHORTEST_KEY_CHARS:
                 self._names.setdefault(value, name)
 
@@ -51,6 +61,35 @@ class KnownKeys:
         """JSON-ready data without known keys in its texts and names; equal to the input if there were none."""
         replacements = self.replacements
         return _removed(value, replacements) if replacements else value
+
+    def put_back(self, text: str, there: str) -> str:
+        """A text for a file that holds `there`, with the file's own keys in place of what was put there for the model.
+
+        Raises `KeyNotThere` if the file holds no such key, or several.
+        """
+        forms: dict[str, list[str]] = {
+            found[0]: []
+            for found in _PLACEHOLDER.finditer(text)
+            if found["name"] in KEY_VARIABLES or found["of"] or is_secret_name(found["name"])
+        }
+        rest = there
+        for form, placeholder in self.replacements.items():
+            if placeholder in text:
+                forms.setdefault(placeholder, [])
+            if form in rest:
+                forms.get(placeholder, []).append(form)
+                rest = rest.replace(form, "\0")  # a shorter key may be part of a longer one
+        for placeholder, found in forms.items():
+            found += [placeholder] if placeholder in there else []
+            if len(found) != 1:
+                why = "it stands for several texts of this file" if found else "this file does not hold that key"
+                raise KeyNotThere(
+                    f"{placeholder} stands for a key that is not shown to you, and {why}; change only other lines, "
+                    "and write it nowhere else."
+                )
+        if not forms:
+            return text
+        return re.sub("|".join(map(re.escape, forms)), lambda each: forms[each[0]][0], text)
 
     def filter(self) -> "KeyFilter":
         """For output that comes in pieces."""
@@ -81,6 +120,11 @@ class KeyFilter:
         """What was held back, once nothing more comes."""
         held, self._held = self._held, b""
         return held
+
+
+def _is_random(value: str) -> bool:
+    """Whether a value is no ordinary text: it is random, or long."""
+    return not _WORD.fullmatch(value) and (len(value) >= LONG_KEY_CHARS or not _NAME.fullmatch(value))
 
 
 def _removed(value: Any, replacements: Mapping[str, str]) -> Any:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from co_tui.agent import redact
-from co_tui.agent.known_keys import KnownKeys
+from co_tui.agent.known_keys import KeyNotThere, KnownKeys
 from co_tui.agent.redact import remember_secret, without_secrets
 
 KEY = "sk-0123456789abcdef"
@@ -38,6 +38,43 @@ def test_words_numbers_and_paths_are_no_keys() -> None:
         "N": KEY,
     }
     assert KnownKeys(plain).replacements.keys() <= set(redact.remembered_secrets())
+
+
+@pytest.mark.parametrize("value", ["shop-dev-1", "us-east-1.db", "postgres15", "2024-01-01", "v1.2.3-rc1"])
+def test_names_of_words_and_short_numbers_are_no_keys(value: str) -> None:
+    assert KnownKeys({"POSTGRES_PASSWORD": value}).removed_from(f"name: {value}") == f"name: {value}"
+    assert KnownKeys({"OPENAI_API_KEY": value}).removed_from(value) == "[OPENAI_API_KEY removed]"
+
+
+@pytest.mark.parametrize(
+    "value", ["a8Kd02mQx91LpZ44tRwe", "correct-horse-battery-staple", "x7k2p9q4", "qwertzuiopasdfghjklyx"]
+)
+def test_random_and_long_values_are_keys(value: str) -> None:
+    assert KnownKeys({"POSTGRES_PASSWORD": value}).removed_from(f"pw: {value}") == "pw: [POSTGRES_PASSWORD removed]"
+
+
+@given(st.lists(st.sampled_from([KEY, f"{KEY}-and-more", "x", "\n", "[note removed]"]), max_size=6))
+def test_what_was_removed_is_put_back(texts: list[str]) -> None:
+    there = "".join(texts)
+    assert KEYS.put_back(KEYS.removed_from(there), there) == there
+
+
+def test_the_form_that_the_file_has_is_put_back() -> None:
+    for written in (PASSWORD, json.dumps(PASSWORD), quote(PASSWORD, safe="")):
+        assert KEYS.put_back(f"new {KEYS.removed_from(written)}", f"old {written}") == f"new {written}"
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "GROQ_API_KEY", "OLD_TOKEN", "key of groq"])
+def test_a_key_that_is_not_there_cannot_be_put_back(name: str) -> None:
+    placeholder = f"[{name} removed]"
+    with pytest.raises(KeyNotThere, match="this file does not hold that key"):
+        KEYS.put_back(f"a={placeholder}", "a=1")
+    assert KEYS.put_back(f"b={placeholder}", f"a={placeholder}") == f"b={placeholder}", "the file's own text"
+
+
+def test_it_is_not_guessed_which_of_several_texts_was_meant() -> None:
+    with pytest.raises(KeyNotThere, match="several texts"):
+        KEYS.put_back("a=[DB_PASS removed]", f"a={PASSWORD}\nb={quote(PASSWORD, safe='')}")
 
 
 def test_json_stays_json_and_images_stay_as_they_are() -> None:

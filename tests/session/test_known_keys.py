@@ -105,3 +105,60 @@ async def test_the_output_of_the_users_command_holds_no_key(folder: Path, home: 
 async def test_what_the_user_types_stays(folder: Path, home: Path) -> None:
     _, _, log = await seen(folder, home, prompt=f"my key is {KEY}")
     assert KEY in "\n".join(map(event_json, log))
+
+
+NO_KEY = "this file does not hold that key"
+REMOVED = "OPENAI_API_KEY=[OPENAI_API_KEY removed]\nDB_PASS=[DB_PASS removed]\nGROQ_API_KEY=[key of groq removed]\n"
+NEXT = "GROQ_API_KEY=[key of groq removed]"
+CHANGES: dict[str, Call] = {
+    "write": ("write_file", {"path": "app.ini", "content": f"{REMOVED}PORT=2\n"}),
+    "edit": ("edit_file", {"path": "app.ini", "old_text": f"{NEXT}\n", "new_text": f"{NEXT}\nPORT=2\n"}),
+    "several": (
+        "edit_files",
+        {
+            "files": [
+                {
+                    "path": "app.ini",
+                    "replacements": [
+                        {"old_text": f"{NEXT}\n", "new_text": ""},
+                        {"old_text": "DB_PASS=[DB_PASS removed]\n", "new_text": "DB_PASS=[DB_PASS removed]\n" + NEXT},
+                        {"old_text": NEXT, "new_text": f"{NEXT}\nPORT=2\n"},
+                    ],
+                },
+                {"path": "copy.ini", "content": REMOVED},
+            ]
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("mode", ["ask", "edits"])
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+async def test_what_the_model_was_not_shown_stays_in_the_file(
+    folder: Path, home: Path, change: Call, mode: str
+) -> None:
+    before = (folder / "app.ini").read_text()
+    (folder / "copy.ini").write_text(before)
+    model, announced, log = await seen(folder, home, ("read_file", {"path": "app.ini"}), change, mode=mode)
+    assert (folder / "app.ini").read_text() == f"{before}PORT=2\n", model.returned
+    assert (folder / "copy.ini").read_text() == before
+    for key in (KEY, PASSWORD, KEPT):
+        logged = "\n".join(map(event_json, log))
+        assert key not in logged and key not in announced and key not in str(model.requests)
+        assert holding(home, key) == []
+
+
+REFUSED: dict[str, Call] = {
+    "a new file": ("write_file", {"path": "new.env", "content": REMOVED}),
+    "another file": ("edit_file", {"path": "other.txt", "old_text": "b", "new_text": "[DB_PASS removed]"}),
+    "several files": ("edit_files", {"files": [{"path": "other.txt", "content": "[DB_PASS removed]"}]}),
+}
+
+
+@pytest.mark.parametrize("mode", ["ask", "edits"])
+@pytest.mark.parametrize("change", REFUSED.values(), ids=REFUSED)
+async def test_a_removed_key_is_not_written_as_text(folder: Path, home: Path, change: Call, mode: str) -> None:
+    (folder / "other.txt").write_text("a b c\n")
+    model, _, _ = await seen(folder, home, change, mode=mode)
+    assert NO_KEY in str(model.requests) and not (folder / "new.env").exists()
+    assert (folder / "other.txt").read_text() == "a b c\n"

@@ -106,6 +106,7 @@ class ToolParts:
             mcp=self._mcp,
             pages=self._pages,
             seen=self._seen,
+            keys=self._recorder.keys,
             permissions=permissions,
             checking=self._checking,
             read_only=environment.read_only,

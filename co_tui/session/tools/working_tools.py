@@ -16,6 +16,7 @@ from pydantic_ai.workspaces import Workspace, WorkspaceTimeoutError
 from pydantic_ai_harness.ask_user import AskUser, AskUserAnswer, AskUserRequest, AskUserResponse
 from pydantic_ai_harness.planning import Planning
 
+from co_tui.agent.known_keys import KnownKeys
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.agent.tool_names import CHANGING_TOOLS, COMMAND_TOOLS
 from co_tui.events.images import sendable_type
@@ -109,6 +110,7 @@ class WorkingTools:
         mcp: McpTools,
         pages: PageCache,
         seen: SeenFiles,
+        keys: KnownKeys,
         permissions: Permissions,
         checking: Checking,
         read_only: bool = False,
@@ -129,6 +131,7 @@ class WorkingTools:
         self._read_only = read_only
         self._has = tools_for_window(window_tokens, settings.tools)
         self._hides = permissions.hides if permissions.limits_reading else None
+        self._keys = keys
         self._files = self._readable_files(seen)
         self._changes = self._make_changes(seen)
 
@@ -136,6 +139,7 @@ class WorkingTools:
         """Previews changes."""
         files = FolderFiles(tools=_FILE_TOOLS, content_hashes=False)
         files.makes, files.folders = self._workplace.file_tools, self._workplace.folders
+        files.keys = self._keys
         return FileChanges(files, self._workspace, seen)
 
     def _workspace(self) -> Workspace:
@@ -148,7 +152,7 @@ class WorkingTools:
         )
         files.hides = self._hides
         files.outside = self._permissions.outside_reader
-        files.seen = seen
+        files.seen, files.keys = seen, self._keys
         files.makes, files.folders = self._workplace.file_tools, self._workplace.folders
         files.changes_several = self._window_tokens >= ROOMY_WINDOW_TOKENS
         return files
@@ -189,7 +193,7 @@ class WorkingTools:
     async def what(self, tool: str, arguments: Mapping[str, Any]) -> str:
         """What a call would do, as text or as a diff. Raises what its tool raises for an invalid call."""
         if tool in CHANGING_TOOLS:
-            return await self._changes.diff(tool, arguments)
+            return self._keys.removed_from(await self._changes.diff(tool, arguments))
         if tool in COMMAND_TOOLS:
             await self._refuse_without_sandbox()
             return str(arguments.get("command", ""))

@@ -8,6 +8,7 @@ import stat
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
@@ -18,6 +19,7 @@ from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.workspaces import WorkspaceError
 from pydantic_ai_harness.filesystem import DirectoryListedEvent, FileSystem, FileSystemToolset, Replacement
 
+from co_tui.agent.known_keys import KeyNotThere, KnownKeys
 from co_tui.agent.library_internals import Scope, apply_replacements, recoverable
 from co_tui.events.storable import storable_text
 from co_tui.folder_files import Entry, FolderWalk
@@ -77,6 +79,7 @@ class FolderToolset(FileSystemToolset[Any]):
     hides: Callable[[Path], bool] | None = None
     outside: OutsideReader | None = None
     seen: SeenFiles | None = None
+    keys: KnownKeys | None = None
     folders: Folders | None = None
 
     async def _scope_of(self, scope: Scope, path: str, *, write: bool = False) -> tuple[Scope, str]:
@@ -223,6 +226,7 @@ class FolderToolset(FileSystemToolset[Any]):
         parent = posixpath.dirname(resolved)
         if await self._stat(scope, parent) is None and await self._nearest_existing_is_dir(scope, resolved):
             await scope.workspace.make_dir(parent)
+        (content,) = await self._with_keys(scope, resolved, path, content)
         return await super()._write_file(scope, ctx, path, content, expected_hash=expected_hash)
 
     @_retryable
@@ -237,16 +241,31 @@ class FolderToolset(FileSystemToolset[Any]):
     ) -> str:
         """If a text is not found, names the nearest lines."""
         scope, path = await self._scope_of(scope, path, write=True)
+        resolved = await self._safe_resolve(scope, path, write=True)
+        said = [text for each in replacements for text in (each.old_text, each.new_text)]
+        texts = iter(await self._with_keys(scope, resolved, path, *said))
+        replacements = [replace(each, old_text=next(texts), new_text=next(texts)) for each in replacements]
         try:
             return await super()._edit_file(scope, ctx, path, replacements, expected_hash=expected_hash)
         except ModelRetry as refused:
             if not (found := _NOT_FOUND.match(refused.message)):
                 raise
             *earlier, missing = replacements[: int(found[1] or 1)]
-            resolved = await self._safe_resolve(scope, path, write=True)
             text = apply_replacements((await scope.workspace.read_bytes(resolved)).decode(), earlier, path)
             near = await asyncio.to_thread(nearest_lines, text, missing.old_text)
             raise ModelRetry(f"{refused.message} {near}".rstrip()) from refused
+
+    async def _with_keys(self, scope: Scope, resolved: str, path: str, *texts: str) -> Sequence[str]:
+        """The texts for a file with its keys, of which the model was shown only the names."""
+        if self.keys is None or not any(" removed]" in each for each in texts):
+            return texts
+        there = await _content(scope, resolved) or b""
+        if isinstance(scope.given, TrialFolder):  # an earlier edit of the same call may have taken the key away
+            there += b"\n" + (scope.given.originals.get(resolved) or b"")
+        try:
+            return [self.keys.put_back(each, there.decode(errors="replace")) for each in texts]
+        except KeyNotThere as error:
+            raise ModelRetry(f"{path}: {error} No changes were written.") from None
 
     @_retryable
     async def _create_directory(self, scope: Scope, ctx: RunContext[Any] | None, path: str) -> str:
@@ -304,6 +323,8 @@ class FolderFiles(FileSystem[Any]):
     """Which files outside of the folder rules allow to read; None for none."""
     seen: SeenFiles | None = None
     """What the model has seen of the files; None to change files whatever it has seen."""
+    keys: KnownKeys | None = None
+    """Those that the model is not shown, to put them back into what it writes."""
     folders: Folders | None = None
     """Those of the session; None if there is only one."""
     changes_several: bool = False
@@ -339,7 +360,7 @@ class FolderFiles(FileSystem[Any]):
                 tools=self.tools,
                 max_retries=self.max_retries,
             )
-            self._toolset.hides, self._toolset.seen = self.hides, self.seen
+            self._toolset.hides, self._toolset.seen, self._toolset.keys = self.hides, self.seen, self.keys
             self._toolset.outside, self._toolset.folders = self.outside, self.folders
             if self.changes_several:
                 self._toolset.add_function(SeveralFiles(self._toolset).edit_files)
