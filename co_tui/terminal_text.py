@@ -31,6 +31,7 @@ class Look(NamedTuple):
 
 
 PLAIN: Final = Look()
+_BLANK: Final = (" ", PLAIN)
 
 
 class Coloured(NamedTuple):
@@ -77,33 +78,44 @@ def _runs(line: str, look: Look) -> tuple[list[tuple[str, Look]], Look]:
     """A line as stretches of one look each, and the look that the next line begins with."""
     overwrites = len(line) <= LONGEST_LINE and _OVERWRITES.search(line) is not None
     runs: list[tuple[str, Look]] = []
-    """One for each character if some are overwritten."""
-    column, waiting = 0, ""
+    cells: dict[int, tuple[str, Look]] = {}
+    """The characters by column, if some are overwritten; all are in columns from `first` to before `end`."""
+    first = end = column = 0
+    waiting = ""
     for step in _STEPS.finditer(line):
         match step.lastgroup:
             case "colour":
                 look = _changed(look, step["colour"])
             case "text" if overwrites:
-                runs += [(" ", PLAIN)] * (column - len(runs))
-                cells = [(each, look) for each in step["text"]]
-                cells[0], waiting = (waiting + cells[0][0], look), ""
-                runs[column : column + len(cells)] = cells
-                column += len(cells)
+                first = min(first, column) if cells else column
+                for each in step["text"]:
+                    cells[column], waiting = (waiting + each, look), ""
+                    column += 1
+                end = max(end, column)
             case "other" if overwrites:
                 waiting += step["other"]  # takes no room: it goes with the character behind it
             case "erased" if overwrites:
-                if step["erased"] in ("", "0"):
-                    del runs[column:]
+                # Each column is erased once for each time it was written, so that many sequences take no longer.
+                if step["erased"] == "2":
+                    cells.clear()
+                    end = 0
+                elif step["erased"] == "1":
+                    for each in range(first, min(column, end)):
+                        cells.pop(each, None)
+                    first = max(first, column)
                 else:
-                    erased = len(runs) if step["erased"] == "2" else column
-                    runs[:erased] = [(" ", PLAIN)] * erased
+                    for each in range(max(first, column), end):
+                        cells.pop(each, None)
+                    end = min(end, column)
             case "move" if overwrites:
                 column = 0 if step["move"] == "\r" else max(0, column - 1)
             case _:
                 runs.append((step[0], look))
+    if overwrites:
+        runs = [cells.get(each, _BLANK) for each in range(end)]
     if waiting:
         runs.append((waiting, look))
-    while overwrites and runs and runs[-1] == (" ", PLAIN):
+    while overwrites and runs and runs[-1] == _BLANK:
         runs.pop()
     return (list(_joined(runs)) if overwrites else runs), look
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from co_tui import terminal_text
 from co_tui.terminal_text import Coloured, Look, printed
 from tests.support.long_run import drawn
 
@@ -24,6 +25,10 @@ RED, BOLD_GREEN = Look("red"), Look("green", frozenset({"bold"}))
         ("\b\bstart", "start"),
         ("wrong\x1b[2K\rright", "right"),
         ("abc\x1b[1K", ""),
+        ("abc\x1b[2Kd", "   d"),
+        ("abc\x1b[2K\b\bd\x1b[K", " d"),
+        ("abcdef\b\b\x1b[1K\rx", "x   ef"),
+        ("abc\x1b[2K\x1b[1K\r\x1b[Kde", "de"),
         ("one\x1b[2Jtwo \x1b]0;title\x07", "one\x1b[2Jtwo \x1b]0;title\x07"),
         ("\x1b[31mred\x1b[0m \x1b[", "red \x1b["),
         ("\x1b[?25l10%\r100%\x1b[?25h", "100%\x1b[?25h"),
@@ -48,6 +53,13 @@ def test_only_the_last_state_of_a_line_stays(said: str, shown: str) -> None:
 )
 def test_colours_are_known_and_nothing_is_concealed(said: str, looks: list[Coloured]) -> None:
     assert list(printed(said).colours) == looks
+
+
+@pytest.mark.parametrize("erase", ["\x1b[2Ky", "\x1b[1K"])
+def test_many_erasures_of_a_long_line_come_to_an_end(monkeypatch: pytest.MonkeyPatch, erase: str) -> None:
+    """Erasing the whole line each time would take longer than a test may run."""
+    monkeypatch.setattr(terminal_text, "LONGEST_LINE", 10_000_000)
+    assert printed("x" * 300_000 + erase * 150_000 + "\x1b[2K\rdone").text == "done"
 
 
 PIECES = st.sampled_from(("a", "bc ", "\r", "\b", "\n", "\r\n", "\x1b[K", "\x1b[1K", "\x1b[2K", "\x1b[31m", "\x1b[0m"))

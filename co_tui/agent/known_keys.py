@@ -82,9 +82,9 @@ class KnownKeys:
         for placeholder, found in forms.items():
             found += [placeholder] if placeholder in there else []
             if len(found) != 1:
-                why = "it stands for several texts of this file" if found else "this file does not hold that key"
+                why = "several texts of this file are shown so" if found else "this file does not hold that key"
                 raise KeyNotThere(
-                    f"{placeholder} stands for a key that is not shown to you, and {why}; change only other lines, "
+                    f"{placeholder} is in place of a key that is not shown to you, and {why}; change only other lines, "
                     "and write it nowhere else."
                 )
         if not forms:

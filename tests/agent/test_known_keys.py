@@ -73,7 +73,7 @@ def test_a_key_that_is_not_there_cannot_be_put_back(name: str) -> None:
 
 
 def test_it_is_not_guessed_which_of_several_texts_was_meant() -> None:
-    with pytest.raises(KeyNotThere, match="several texts"):
+    with pytest.raises(KeyNotThere, match="several texts of this file"):
         KEYS.put_back("a=[DB_PASS removed]", f"a={PASSWORD}\nb={quote(PASSWORD, safe='')}")
 
 
