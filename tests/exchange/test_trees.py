@@ -254,6 +254,27 @@ def test_a_compaction_belongs_to_its_branch(tmp_path: Path) -> None:
     ]
 
 
+def test_the_title_is_of_the_history(tmp_path: Path) -> None:
+    rows = [
+        claude_row("user", "wrong", 1, uuid="1", parentUuid=None),
+        claude_row("assistant", "first", 2, uuid="2", parentUuid="1"),
+        claude_row("user", "right", 3, uuid="3", parentUuid=None),
+        claude_row("assistant", "second", 4, uuid="4", parentUuid="3"),
+        claude_row("user", "more", 5, uuid="5", parentUuid="4"),
+    ]
+    session = one(write_lines(tmp_path / "s.jsonl", rows))
+    assert history_texts(replay(session.log)) == ["right", "second", "more"]
+    assert session.title == replay(session.log).title == "right"
+
+
+def test_what_was_taken_back_whole_still_has_its_title(tmp_path: Path) -> None:
+    back = codex_row("event_msg", type="thread_rolled_back", num_turns=1)
+    session = one(
+        write_lines(tmp_path / "s.jsonl", [codex_row("session_meta", id="t"), codex_said("user", "one"), back])
+    )
+    assert session.title == "one"
+
+
 # Programs that write down what was taken back
 
 

@@ -1,7 +1,7 @@
 """Puts a session together from what another program wrote, keeping every result with its call."""
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, NamedTuple, TypeVar
@@ -123,7 +123,10 @@ class SessionBuilder:
         self._calls: dict[str, _Call] = {}
         self._delegated: list[Delegated] = []
         self._ids: dict[str, int] = {}
-        self._first_prompt = self._first_command = ""
+        self._prompts: dict[Place, str] = {}
+        """What the user said, by its place; in order."""
+        self._commands: dict[Place, str] = {}
+        """What the user ran, also by its place."""
         self.title = self.cwd = self.branch = self.repository = ""
         self.window_tokens = 0
         """Of the model, where the program tells it."""
@@ -209,13 +212,14 @@ class SessionBuilder:
         part = UserPromptPart(self._with_images(text, images), timestamp=when)
         message = ModelRequest(parts=[part], timestamp=when, metadata=metadata or None)
         opens_turn = not command and not by_program
-        if opens_turn and not self._first_prompt:
-            self._first_prompt = slash or text
-        self._add(Said(message, when, opens_turn=opens_turn))
+        place = self._add(Said(message, when, opens_turn=opens_turn))
+        if opens_turn:
+            self._prompts[place] = slash or text
+        elif command:
+            self._commands[place] = command
 
     def ran(self, command: str, output: str, time: datetime | None, *, sign: str = "$ ") -> None:
         """What the user ran in the program, and what it printed."""
-        self._first_command = self._first_command or command
         heading = f"[The user ran a command. It ran in {self._source}.]"
         said = "\n\n".join(filter(None, (f"{heading}\n{sign}{command}", output.strip())))
         self.prompt(said, time, command=command)
@@ -300,7 +304,7 @@ class SessionBuilder:
         """What another agent did for the call of this id; without one it comes where it began."""
         call = self._calls.get(call_id)
         if not other.empty:
-            made = Delegated(agent, name, other._first_prompt, call.id if call else "", tuple(other._flat()))
+            made = Delegated(agent, name, other._first(other._prompts), call.id if call else "", tuple(other._flat()))
             self._delegated.append(made)
         self.left_out.update(other.left_out)
         self.skipped += other.skipped
@@ -333,7 +337,7 @@ class SessionBuilder:
         return content
 
     def build(self, session_id: str) -> ImportedSession:
-        title = title_of(self.title) or title_of(self._first_prompt) or title_of(self._first_command)
+        title = title_of(self.title) or title_of(self._first(self._prompts)) or title_of(self._first(self._commands))
         items = self._flat()
         return ImportedSession(
             source=self._source,
@@ -351,6 +355,11 @@ class SessionBuilder:
             skipped=self.skipped,
             left_out=dict(self.left_out),
         )
+
+    def _first(self, said: Mapping[Place, str]) -> str:
+        """The first of these texts in the history; the first of all if none is there."""
+        history = [said[place] for place in _path(self._place) if said.get(place)]
+        return history[-1] if history else next(filter(None, said.values()), "")
 
     def _with_images(self, text: str, images: Sequence[BinaryContent]) -> str | list[str | BinaryContent]:
         """The text with the images behind it, as long as there is room for them."""
@@ -398,7 +407,7 @@ class SessionBuilder:
             flat.append(WentBack(self._time, ends[self._place]))
         return [*flat, *loose]
 
-    def _add(self, item: _Reply | Item) -> None:
+    def _add(self, item: _Reply | Item) -> Place:
         if isinstance(item, _Reply):
             item.said = self._known(item.said)
         elif isinstance(item, Said):
@@ -407,6 +416,7 @@ class SessionBuilder:
         reply = item if isinstance(item, _Reply) else before.reply if before else None
         self._place = Place(item, before, reply, before.depth + 1 if before else 1)
         self._places.append(self._place)
+        return self._place
 
     def _known(self, said: Said) -> Said:
         """The same with the program's id of the entry that it comes from."""
