@@ -95,6 +95,13 @@ class _DelegatingToolset(WrapperToolset[Any]):
                 if is_being_cancelled():
                     raise
                 raise ToolFailed(f"{name} was cancelled from inside.") from None
+            except BaseExceptionGroup as group:
+                _, others = group.split((Exception, asyncio.CancelledError))
+                ends_run = others or group.subgroup((RunCancelled, StoreError))
+                if isinstance(group, Exception) or ends_run or is_being_cancelled():
+                    raise
+                failures = ", ".join(f"{type(each).__name__}: {each}".rstrip(": ") for each in group.exceptions)
+                raise ToolFailed(f"{name} failed: {failures}") from group
         return await self.delegations.run_call(ctx, tool_args, call)
 
 

@@ -38,6 +38,24 @@ async def test_a_tool_that_is_cancelled_from_inside_fails_and_the_turn_continues
     await session.close()
 
 
+async def of_lost_connections() -> str:
+    """Look at what several servers say."""
+    raise BaseExceptionGroup("several", [asyncio.CancelledError(), BaseExceptionGroup("more", [OSError("reset")])])
+
+
+async def test_a_tool_that_is_cancelled_among_other_failures_fails_and_the_turn_continues(home: Path) -> None:
+    async def script(messages: list[ModelMessage], info: AgentInfo) -> AsyncIterator[str | DeltaToolCalls]:
+        if "of_lost_connections failed: CancelledError, ExceptionGroup: more" in str(messages[-1].parts):
+            yield "It did not work."
+        else:
+            yield {0: DeltaToolCall("of_lost_connections", "{}", tool_call_id="c1")}
+
+    session = await Session.start(environment_for(home, ScriptedModel(script), tools=[of_lost_connections]), "scripted")
+    assert await asyncio.wait_for(session.submit("look"), 60) is Outcome.DONE
+    assert "It did not work." in str(session.state.history[-1].message)
+    await session.close()
+
+
 @pytest.mark.parametrize("said", ["", "half of a reply"])
 async def test_a_model_that_is_cancelled_from_inside_is_asked_again(home: Path, said: str) -> None:
     attempts = iter([said, None])
