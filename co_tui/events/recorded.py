@@ -16,6 +16,9 @@ class ChangedFile(NamedTuple):
     """A file that the session changed."""
 
     now: str
-    """What it is compared to before the session: `new`, `gone`, `as before`, or empty if it is just changed."""
+    """What it is compared to before the session: `new`, `gone`, `as before`, `unsure` if that is not known any more, or
+    empty if it is just changed."""
     seq: int
     """The event of the last change."""
+    is_covered: bool = True
+    """Whether snapshots show its changes."""

@@ -1,20 +1,24 @@
 """What the machine saw of each tool call, from its turn until its result is logged (E14)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from posixpath import normpath
+from typing import Any, Final, get_args
 
 from pydantic_ai.messages import ModelRequest, RetryPromptPart, ToolReturnPart
 
 from co_tui.events import CallOutcome, Json
 from co_tui.events.facts.agents import DELEGATION_SEPARATOR
-from co_tui.events.facts.conversation import CallEnd
-from co_tui.events.facts.files import NEW
+from co_tui.events.facts.conversation import CallEnd, Doubt
+from co_tui.events.facts.files import NEW, UNSURE
 from co_tui.events.file_diff import diff_in, read_diff
 from co_tui.events.storable import storable_text
 from co_tui.events.tool_wording import stage_of
 from co_tui.session.state.session_state import SessionState
+from co_tui.session.tools.folder.made_changes import CHANGES_TEXT
+
+_DOUBTS: Final = get_args(Doubt)
 
 
 @dataclass(slots=True)
@@ -30,7 +34,10 @@ class CallFacts:
     read: tuple[Json, ...] = ()
     written: tuple[Json, ...] = ()
     is_complete: bool = False
-    """Whether nothing but `written` can have changed."""
+    """Whether nothing but `written` can have changed, of what snapshots cover."""
+    covers: Callable[[str], bool] | None = None
+    """Whether the snapshots around it show a path; None without them."""
+    doubt: Doubt = ""
 
     def outcome(self, call_id: str, ended: CallEnd, agent: str = "") -> CallOutcome:
         return CallOutcome(
@@ -39,7 +46,8 @@ class CallFacts:
             ended=ended,
             read=self.read,
             written=self.written,
-            is_complete=self.is_complete,
+            is_complete=self.is_complete and self.doubt != "all",
+            doubt=self.doubt,
             agent=agent,
         )
 
@@ -69,8 +77,14 @@ class CallOutcomes:
         facts.is_complete |= known is None and ended != "done"  # it never ran
         if delegated := list(_delegated(state, agent, call_id)):
             facts.written, facts.is_complete = merged(delegated), all(each.is_complete for each in delegated)
-        elif not facts.is_complete and not facts.written:
-            facts.written = _in_diff(diff_in({"metadata": getattr(part, "metadata", None)}))
+            facts.doubt = max((each.doubt for each in delegated), key=_DOUBTS.index)
+        elif part.tool_name in CHANGES_TEXT:
+            facts.doubt = ""  # it changes nothing but what its diff names
+            own = _in_diff(diff_in({"metadata": getattr(part, "metadata", None)}))
+            if facts.covers is None:
+                facts.written = facts.written or own
+            else:
+                facts.written += tuple(_uncovered(own, facts.covers, state))
         return facts.outcome(call_id, ended, agent)
 
 
@@ -103,6 +117,17 @@ def merged(outcomes: Sequence[CallOutcome]) -> tuple[Json, ...]:
                 each[kind] += before[kind]
         found[each["path"]] = each
     return tuple(found.values())
+
+
+def _uncovered(own: Iterable[Json], covers: Callable[[str], bool], state: SessionState) -> Iterator[Json]:
+    """The files of a file tool's own diff that no snapshot shows."""
+    for each in own:
+        path = normpath(each["path"]).removeprefix(f"{state.cwd}/")
+        if not covers(path):
+            known = state.files.get(path)
+            now = each.get("now") if known is None else known.now if known.now in (NEW, UNSURE) else None
+            others = {key: value for key, value in each.items() if key != "now"}
+            yield {**others, "path": path, **({"now": now} if now else {}), "is_covered": False}
 
 
 def _in_diff(text: str) -> tuple[Json, ...]:

@@ -65,6 +65,10 @@ class NetChanges:
         """The number of the last message that changed a file in a way that these edits do not tell."""
         self._all_unknown_at = -1
         """That of the last message that may have changed any file."""
+        self._uncovered: set[str] = set()
+        """Files whose changes are only known from the tools that made them."""
+        self._uncovered_unknown_at = -1
+        """That of the last message that may have changed them."""
 
     def add(self, path: str, at: int, lines: Sequence[str], seq: int = 0) -> None:
         edit = edit_of(tuple(_bounded(_telling(map(_clipped, lines)))), lines)._replace(at=at, seq=seq)
@@ -82,6 +86,14 @@ class NetChanges:
         """A message may have changed any file."""
         self._all_unknown_at = at
 
+    def note_uncovered(self, path: str) -> None:
+        """Changes of a file are only known from the tools that make them."""
+        self._uncovered.add(path)
+
+    def doubt_uncovered(self, at: int) -> None:
+        """A message may have changed such files."""
+        self._uncovered_unknown_at = at
+
     def removed_after(self, path: str, number: int) -> set[str] | None:
         """The lines that edits removed from a file after a message, with single blanks; None if not all are known."""
         all_edits = self._edits.get(path, [])
@@ -97,7 +109,8 @@ class NetChanges:
 
     def _is_unknown(self, path: str, number: int) -> bool:
         """Whether a file may have changed after a message in a way that is not known."""
-        return max(self._unknown_at.get(path, -1), self._all_unknown_at) > number
+        uncovered_at = self._uncovered_unknown_at if path in self._uncovered else -1
+        return max(self._unknown_at.get(path, -1), self._all_unknown_at, uncovered_at) > number
 
     def shown(
         self, gone: Collection[int], budget_tokens: float, files: Mapping[str, ChangedFile]

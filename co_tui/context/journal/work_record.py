@@ -39,6 +39,7 @@ from co_tui.context.measure.count import estimate_text
 from co_tui.context.memory.text_calls import TextCall, is_observation, pieces_of
 from co_tui.context.memory.transcript_lines import DENIED_BY_USER, NOT_ALLOWED, USER, transcript_parts
 from co_tui.context.memory.unwrap import unwrapped
+from co_tui.events import CallOutcome
 from co_tui.events.content import content_text
 from co_tui.events.facts.files import AS_BEFORE
 from co_tui.events.file_diff import diff_in
@@ -412,10 +413,22 @@ class WorkRecord:
         is_complete = logged.fact.is_complete if logged is not None else begun.reads
         if not is_complete and not edits and not ending.never_ran:
             self._state.net.doubt_all(number)
+        if logged is not None:
+            self._doubt(logged.fact, number + 1)  # also the edits of the same message
         self._state.add(begun, ending, logged, number)
         if begun.line is None and begun.verb == AGENT:
             self._state.forget_runs()
         return edits
+
+    def _doubt(self, fact: CallOutcome, number: int) -> None:
+        """Files may have changed that are not recorded."""
+        for each in fact.written:
+            if each.get("is_covered") is False and isinstance(path := each.get("path"), str):
+                self._state.net.note_uncovered(path)
+        if fact.doubt == "all":
+            self._state.net.doubt_all(number)
+        elif fact.doubt:
+            self._state.net.doubt_uncovered(number)
 
     def _replace(self, pending: _Pending, change: Any) -> None:
         step = self.steps[pending.step]

@@ -16,7 +16,7 @@ from co_tui.context.journal.outcomes import REPLACED, Ending
 from co_tui.context.journal.shown_lines import safe
 from co_tui.context.measure.count import estimate_text
 from co_tui.events import CallOutcome
-from co_tui.events.facts.files import AS_BEFORE, GONE, NEW
+from co_tui.events.facts.files import AS_BEFORE, GONE, NEW, UNSURE
 from co_tui.events.recorded import ChangedFile, LoggedOutcome
 from co_tui.inert import one_line
 
@@ -234,7 +234,7 @@ class WorkState:
         return sorted(newest_first, key=lambda each: each.looks)[:MOST_FAILING]
 
 
-_HOW: Final = {GONE: "removed", AS_BEFORE: AS_BEFORE}
+_HOW: Final = {GONE: "removed", AS_BEFORE: AS_BEFORE, UNSURE: PERHAPS}
 """What is said of a changed file that is not just changed."""
 
 

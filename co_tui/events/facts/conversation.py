@@ -46,6 +46,9 @@ class TurnEnded(Announced):
 CallEnd: TypeAlias = Literal["done", "failed", "timed out", "stopped", "refused", "replaced by a hook"]
 
 
+Doubt: TypeAlias = Literal["", "uncovered", "all"]
+
+
 class CallOutcome(Logged):
     """How a tool call ended, what it read and what it wrote, as the machine saw it. Logged right before the message
     with the result; `call_id` is empty for the user's own command."""
@@ -62,10 +65,14 @@ class CallOutcome(Logged):
     """Files that a file tool showed: each has its `path`, with the `first` and `last` line unless it is no text."""
     written: tuple[Json, ...] = ()
     """Files that changed while it ran: each has its `path`; the lines `added` and `removed`, unless it is no text; and
-    what the file is `now`, as in `files.changed`."""
+    what the file is `now`, as in `files.changed`. One that only a file tool's own diff names has `is_covered` false if
+    no snapshot covers it."""
     is_complete: bool = False
-    """Whether nothing else in the folder can have changed: there are snapshots from before and after it, or it cannot
+    """Whether nothing else that snapshots cover can have changed: there are some from before and after it, or it cannot
     write."""
+    doubt: Doubt = ""
+    """What may have changed unseen: files that snapshots do not cover, as ignored ones, or any file, also later, since
+    a background command was running."""
     agent: str = ""
     """Whose call it is: two agents may use the same id."""
 

@@ -9,6 +9,8 @@ from co_tui.events.wording import ExportEntry, counted, long, short
 NEW: Final = "new"
 GONE: Final = "gone"
 AS_BEFORE: Final = "as before"
+UNSURE: Final = "unsure"
+"""It may have changed since without a record."""
 FOLDER: Final = "folder"
 """What a changed path is now, compared to before the session first changed it; other changed files have no word."""
 

@@ -55,6 +55,13 @@ class Snapshot(NamedTuple):
         """Whether neither the path nor a folder above it is left out."""
         return not any(each in self.uncovered for each in (path, *folders_above(path)))
 
+    def shows(self, path: str) -> bool:
+        """Whether a change of what a path leads to is seen: it is covered, and neither outside nor behind a link."""
+        above = path.rpartition("/")[0]
+        entry, folder = self.entries.get(path), self.entries.get(above)
+        is_linked = entry is not None and entry.is_link
+        return self.covers(path) and not is_linked and (not above or (folder is not None and folder.is_folder))
+
 
 def folders_above(path: str) -> Iterator[str]:
     while (at := path.rfind("/")) > 0:

@@ -133,6 +133,8 @@ class SessionFiles:
                 if facts is not None and before is not None and after is not None and self._is_covered:
                     facts.written = await asyncio.to_thread(self._written, before, after)
                     facts.is_complete = not uncovered_changes(before, after)
+                    facts.covers = lambda path: before.shows(path) and after.shows(path)
+                    facts.doubt = "uncovered" if before.uncovered or after.uncovered else ""
             finally:
                 self._changing -= 1
 

@@ -1,6 +1,6 @@
 """How each event changes the state of a session. Pure: nothing is called, nothing is written."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import reduce
 from typing import Any, TypeVar, assert_never
 
@@ -54,7 +54,8 @@ from co_tui.events import (
 from co_tui.events.facts.agents import MAIN_AGENT
 from co_tui.events.facts.base import Logged
 from co_tui.events.facts.context import TURN
-from co_tui.events.facts.files import AS_BEFORE, FOLDER
+from co_tui.events.facts.conversation import Doubt
+from co_tui.events.facts.files import AS_BEFORE, FOLDER, UNSURE
 from co_tui.events.recorded import ChangedFile, LoggedOutcome
 from co_tui.events.stored_messages import title_in
 from co_tui.events.tool_wording import CUT_SHORT
@@ -175,8 +176,11 @@ def apply(state: SessionState, event: Event) -> SessionState:
             return _happened(_paid(state, fact), event)
         case CallOutcome():
             outcomes = (*state.outcomes, LoggedOutcome(seq_of(event), fact))
-            words = {path: each.get("now") for each in fact.written if isinstance(path := each.get("path"), str)}
-            return _changed(state.but(seq=seq_of(event), outcomes=outcomes), event, words)
+            written = {path: each for each in fact.written if isinstance(path := each.get("path"), str)}
+            words = {path: each.get("now") for path, each in written.items()}
+            uncovered = {path for path, each in written.items() if each.get("is_covered") is False}
+            state = _changed(state.but(seq=seq_of(event), outcomes=outcomes), event, words, uncovered)
+            return _doubted(state, fact.doubt)
         case FilesChanged():
             return _happened(_changed(state, event, {path: fact.now.get(path) for path in fact.paths}), event)
         case FilesRestored():
@@ -199,13 +203,30 @@ def _happened(state: SessionState, event: Event) -> SessionState:
     return state.but(seq=seq_of(event), timeline=state.timeline.append(event))
 
 
-def _changed(state: SessionState, event: Event, words: Mapping[str, Any]) -> SessionState:
-    """With files that changed, each with what it is now."""
+def _changed(
+    state: SessionState, event: Event, words: Mapping[str, Any], uncovered: Collection[str] = ()
+) -> SessionState:
+    """With files that changed, each with what it is now; `uncovered` are those that snapshots do not show."""
     words = {path: word for path, word in words.items() if word != FOLDER and GENERATED.isdisjoint(path.split("/"))}
     if not words:
         return state
-    now = {path: ChangedFile(word if isinstance(word, str) else "", seq_of(event)) for path, word in words.items()}
+    now = {
+        path: ChangedFile(word if isinstance(word, str) else "", seq_of(event), path not in uncovered)
+        for path, word in words.items()
+    }
     return state.but(files={**{path: of for path, of in state.files.items() if path not in now}, **now})
+
+
+def _doubted(state: SessionState, doubt: Doubt) -> SessionState:
+    """With files that may have changed since without a record."""
+    if not any(_is_doubted(of, doubt) for of in state.files.values()):
+        return state
+    files = {path: of._replace(now=UNSURE) if _is_doubted(of, doubt) else of for path, of in state.files.items()}
+    return state.but(files=files)
+
+
+def _is_doubted(file: ChangedFile, doubt: Doubt) -> bool:
+    return doubt == "all" or (doubt == "uncovered" and not file.is_covered)
 
 
 def _latest_decisions(state: SessionState) -> SessionState:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
+from co_tui.context.journal.work_state import CHANGED_LATER
 from co_tui.events import CallOutcome, Event, FilesChanged, Message
 from co_tui.session.approvals.questions import Approval, Unattended
 from co_tui.session.call_facts import CallOutcomes
@@ -77,6 +78,58 @@ async def test_file_tools_are_recorded_with_the_lines_they_showed_and_changed(fo
     assert edited.written == ({"path": "a.py", "added": 2, "removed": 1},)
     assert wrote.written == ({"path": "b.py", "added": 1, "removed": 0, "now": "new"},)
     assert (refused.ended, refused.written, refused.is_complete) == ("failed", (), True)
+
+
+async def state_of_work(session: Session) -> str:
+    """Where the work stands once all messages have left the request."""
+    history = session._runtime.history
+    sources = await history.sources_without([entry.ref for entry in history.entries])
+    return sources.work.state_text(20_000, sources.gone, sources.files)
+
+
+async def test_what_file_tools_do_to_ignored_files_is_recorded_and_doubted_after_a_command(
+    folder: Path, home: Path
+) -> None:
+    (folder / ".git").mkdir()
+    (folder / ".gitignore").write_text("local.cfg\nmade.cfg\nbuilt/\n")
+    (folder / "local.cfg").write_text("server = alpha\nretries = 5\n")
+    changed = {"path": "./local.cfg", "old_text": "server = alpha\n", "new_text": "server = omega\nport = 8080\n"}
+    model = Working(
+        ("edit_file", changed),
+        ("write_file", {"path": f"{folder}/made.cfg", "content": "first_line = 1\nsecond_line = 2\n"}),
+        ("write_file", {"path": "built/out.cfg", "content": "third_line = 3\n"}),
+        ("edit_file", {"path": "made.cfg", "old_text": "first_line = 1\n", "new_text": "first_line = 7\n"}),
+        ("write_file", {"path": "a.py", "content": "covered_line = 1\n"}),
+    )
+    environment = working_in(folder, home, model, Unattended(yes=True))
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    local, made, built, again, covered = facts(log_of(environment, session), CallOutcome)
+    assert local.written == ({"path": "local.cfg", "added": 2, "removed": 1, "is_covered": False},)
+    assert made.written == ({"path": "made.cfg", "added": 2, "removed": 0, "now": "new", "is_covered": False},)
+    assert built.written == ({"path": "built/out.cfg", "added": 1, "removed": 0, "now": "new", "is_covered": False},)
+    assert again.written == ({"path": "made.cfg", "added": 1, "removed": 1, "now": "new", "is_covered": False},)
+    assert covered.written == ({"path": "a.py", "added": 1, "removed": 2},) and covered.is_complete
+    before = await state_of_work(session)
+    assert "Files changed: a.py, local.cfg\nNew files: made.cfg, built/out.cfg\n" in before
+    for head in ("a.py", "local.cfg", "made.cfg", "built/out.cfg"):
+        assert f"Changed in {head}:\n" in before
+    assert "+port = 8080" in before
+
+    model.steps[:] = [run("cat a.py")]
+    await session.submit("look")
+    assert "Changed in local.cfg:\n" in await state_of_work(session), "it only reads"
+    model.steps[:] = [run("rm made.cfg; git checkout local.cfg; true")]
+    await session.submit("clean")
+    *_, ran = facts(log_of(environment, session), CallOutcome)
+    assert (ran.is_complete, ran.doubt, ran.written) == (True, "uncovered", ())
+    after = await state_of_work(session)
+    assert "made.cfg (perhaps)" in after and "local.cfg (perhaps)" in after and "New files" not in after
+    assert f"Changed in made.cfg{CHANGED_LATER}:\n" in after and f"Changed in local.cfg{CHANGED_LATER}:\n" in after
+    assert "Changed in a.py:\n" in after, "snapshots show that it is as it was"
+    await session.close()
+    environment.store.close()
+    assert replayed(home, session.id) == session.state
 
 
 async def test_without_snapshots_only_what_a_file_tool_reports_is_recorded(folder: Path, home: Path) -> None:
