@@ -1,10 +1,11 @@
 """What the machine saw of each tool call, from its turn until its result is logged (E14)."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from posixpath import normpath
-from typing import Any, Final, get_args
+from typing import Any, Final, NamedTuple, get_args
 
 from pydantic_ai.messages import ModelRequest, RetryPromptPart, ToolReturnPart
 
@@ -38,6 +39,8 @@ class CallFacts:
     covers: Callable[[str], bool] | None = None
     """Whether the snapshots around it show a path; None without them."""
     doubt: Doubt = ""
+    begun: int | None = None
+    """How many background commands had begun before it, if none of them was running."""
 
     def outcome(self, call_id: str, ended: CallEnd, agent: str = "") -> CallOutcome:
         return CallOutcome(
@@ -55,15 +58,44 @@ class CallFacts:
 CALL_FACTS: ContextVar[CallFacts | None] = ContextVar("the facts of the call that runs", default=None)
 
 
+class Background(NamedTuple):
+    """The background commands of a session."""
+
+    begun: int = 0
+    """How many there were so far."""
+    runs: bool = False
+    """Whether one is running."""
+
+
 class CallOutcomes:
     """The facts of the calls of one session whose results are not logged yet."""
 
     def __init__(self) -> None:
         self._facts: dict[tuple[str, str], CallFacts] = {}
+        self.background: Callable[[], Background] = Background
+        """Looks at the background commands."""
 
     def of(self, agent: str, call_id: str) -> CallFacts:
         """The facts of a call, to be added to."""
         return self._facts.setdefault((agent, call_id), CallFacts())
+
+    @contextmanager
+    def following(self, facts: CallFacts | None) -> Iterator[None]:
+        """Around a call: note whether a background command ran meanwhile, which may have changed anything."""
+        if facts is None:
+            yield
+            return
+        now = self.background()
+        facts.begun = -1 if now.runs else now.begun
+        try:
+            yield
+        finally:
+            self._note_background(facts)
+
+    def _note_background(self, facts: CallFacts) -> None:
+        now = self.background()
+        if now.runs or facts.begun not in (None, now.begun):
+            facts.doubt = "all"
 
     def take(self, agent: str, answers: ModelRequest, state: SessionState) -> list[CallOutcome]:
         """The outcomes of the calls that a message answers."""
@@ -79,12 +111,13 @@ class CallOutcomes:
             facts.written, facts.is_complete = merged(delegated), all(each.is_complete for each in delegated)
             facts.doubt = max((each.doubt for each in delegated), key=_DOUBTS.index)
         elif part.tool_name in CHANGES_TEXT:
-            facts.doubt = ""  # it changes nothing but what its diff names
+            facts.doubt = "all" if facts.doubt == "all" else ""  # it changes nothing but what its diff names
             own = _in_diff(diff_in({"metadata": getattr(part, "metadata", None)}))
             if facts.covers is None:
                 facts.written = facts.written or own
             else:
                 facts.written += tuple(_uncovered(own, facts.covers, state))
+        self._note_background(facts)  # also what a call left running
         return facts.outcome(call_id, ended, agent)
 
 

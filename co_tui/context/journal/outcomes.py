@@ -44,7 +44,8 @@ def ending_of(
     ended = fact.ended if fact is not None else _ended(part)
     match ended:
         case "done":
-            return Ending(is_known=True)
+            # A command without an exit code runs on in the background.
+            return Ending(is_known=not line or fact is None or fact.exit_code is not None)
         case "failed" if fact is not None and fact.exit_code:
             if fact.exit_code == 1 and line and program_of(line[-1]) in ANSWERS_WITH_ONE:
                 return Ending()  # no match, or a difference

@@ -73,6 +73,7 @@ class ToolParts:
         keeps = environment.works_in_folder and not (environment.private or environment.read_only)
         self.files = SessionFiles(recorder, self.workplace.snapshots, keeps=keeps)
         """The session's changes to files, and how to bring files back."""
+        self.files.outcomes.background = self.commands.in_background
         self._checking = Checking({}, self.files.around)
         self.reports = CommandReports(recorder, hooks.notes)
         self.commands.report, self.commands.tell = self.reports.set_aside, self.reports.news

@@ -86,7 +86,8 @@ class SessionFiles:
                 async with self.around(facts):
                     yield
             else:
-                yield
+                with self.outcomes.following(facts):
+                    yield
                 facts.is_complete = tool in HARMLESS_TOOLS - {DELEGATE_TOOL} or verdict.only_reads
         finally:
             CALL_FACTS.reset(token)
@@ -105,14 +106,15 @@ class SessionFiles:
     async def around(self, facts: CallFacts | None = None) -> AsyncIterator[None]:
         """Around what may change files: snapshots before and after it, and an event if it changed some. What it changed
         is added to its `facts`."""
-        if not self.keeps:
-            yield
-            return
-        before = await run_to_completion(self._begin(facts))
-        try:
-            yield
-        finally:
-            await run_to_completion(self._end(before, facts))
+        with self.outcomes.following(facts):
+            if not self.keeps:
+                yield
+                return
+            before = await run_to_completion(self._begin(facts))
+            try:
+                yield
+            finally:
+                await run_to_completion(self._end(before, facts))
 
     async def _begin(self, facts: CallFacts | None) -> Snapshot | None:
         """The snapshot from before it; None if the folder is not covered."""

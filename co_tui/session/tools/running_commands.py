@@ -18,6 +18,7 @@ from anyio.abc import Process
 from co_tui.events import ToolOutput
 from co_tui.events.storable import storable_text
 from co_tui.paths import ensure_dir
+from co_tui.session.call_facts import Background
 from co_tui.session.processes.command_files import LOGS, STATUS, end_of, exit_code, part_of
 from co_tui.session.processes.process_guard import MARK, ProcessGuard, group_exists, group_of_job, kill_sandbox_of_job
 from co_tui.session.processes.tapped_process import TappedProcess
@@ -97,6 +98,8 @@ class RunningCommands:
         self._watches: dict[str, asyncio.Task[None]] = {}
         self._ended_by_user: set[str] = set()
         self._seen: set[str] = set()
+        self._begun = 0
+        """How many background commands there were."""
         self._folder_guards: dict[Path, FolderGuard] = {}
         self._watching: asyncio.Task[None] | None = None
         self._notes: list[str] = []
@@ -242,6 +245,7 @@ class RunningCommands:
 
     def _watch_job(self, command_id: str, started: _Started, wait_for: str, agent: str) -> None:
         self._started[command_id] = started
+        self._begun += 1
         waited = WaitedText(wait_for, [self.folder / command_id / log for log in LOGS])
         watching = watch(partial(self._now, command_id, started), waited, wait_for, self._tell, agent)
         self._watches[command_id] = asyncio.create_task(watching, name=f"background command {command_id}")
@@ -275,6 +279,10 @@ class RunningCommands:
         """Those that run, newest last. Costs nothing for those that have ended."""
         watched = (command_id for command_id, watching in self._watches.items() if not watching.done())
         return [each for each in map(self.state, watched) if each.running]
+
+    def in_background(self) -> Background:
+        """Costs nothing; one that ended a moment ago may still count as running."""
+        return Background(self._begun, any(not watching.done() for watching in self._watches.values()))
 
     async def end(self, command_id: str, *, by_user: bool = True) -> None:
         """Stop one of them and all it started, from outside of its sandbox; the model can still read its output."""

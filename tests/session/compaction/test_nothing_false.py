@@ -27,6 +27,7 @@ from co_tui.session.approvals.questions import Unattended
 from co_tui.session.session import Session
 from co_tui.session.snapshots.file_restores import Consent
 from tests.support.long_run import LONG_RUN, drawn
+from tests.support.waiting import until
 from tests.support.working import Working, working_in
 
 CHECK: Final = "#!/bin/sh\nif grep -q BUG app.py; then echo 'FAILED app.py'; exit 3; fi\necho 'all checks passed'\n"
@@ -67,6 +68,12 @@ TOOLS: Final = st.sampled_from([
     ("write_file", {"path": "config.py", "content": "level = 2\nlevel_too = 3\n"}),
     ("read_file", {"path": "app.py"}), ("read_file", {"path": "nowhere.py"}),
 ])  # fmt: skip
+BEHIND: Final = st.sampled_from([
+    "sed -i s/foo/bar/ app.py", "printf 'BUG = 1\\n' >> app.py", "git checkout -q app.py config.py", "true",
+    "printf 'level = 9\\n' > config.py",
+    "rm -f made.py", "printf 'other = 1\\n' > made.py", "printf 'two\\n' > data.txt",
+])  # fmt: skip
+"""What commands do in the background."""
 STEPS: Final = st.one_of(
     LINES.map(lambda line: ("run", line)),
     LINES.map(lambda line: ("run", line)),
@@ -76,6 +83,9 @@ STEPS: Final = st.one_of(
     st.tuples(st.just("rewind"), st.tuples(st.integers(1, 3), st.booleans())),
     st.just(("undo", None)),
     LINES.map(lambda line: ("hidden", line)),
+    BEHIND.map(lambda line: ("start", line)),
+    st.just(("let it act", None)),
+    st.just(("let it end", None)),
 )
 LINES_A_SESSION: Final = 10
 
@@ -106,6 +116,8 @@ class World:
         """How many runs there were when a file changed; half a run more if none of them changed it."""
         self.written = [self.first]
         self.read: set[str] = set()
+        self.own: set[str] = set()
+        """The files that the session changed."""
 
     def content(self) -> dict[str, tuple[int, bytes]]:
         files = (each for each in self.folder.rglob("*") if ".git" not in each.parts and each.is_file())
@@ -124,9 +136,21 @@ class World:
     def note(self, after: float = 0.5) -> None:
         """Something happened: note whether files changed."""
         now = self.content()
+        self.own |= {path for path, _ in now.items() ^ self.written[-1].items()}
         if now != self.written[-1]:
             self.written.append(now)
             self.changed.append(len(self.runs) + after)
+
+    def changed_behind(self) -> None:
+        """A background command changed files. Those of others are what they are before the session changes them."""
+        own, now, before = set(self.own), self.content(), self.written[-1]
+        self.note()
+        self.own = own
+        for path in {path for path, _ in now.items() ^ before.items()} - own:
+            if path in now:
+                self.first[path] = now[path]
+            else:
+                self.first.pop(path, None)
 
     def last(self, shown: str) -> Run:
         """The last run of a line that is shown in one line."""
@@ -188,6 +212,10 @@ def is_shown_as(line: str, shown: str) -> bool:
     return shown == (f"{first} …" if others else first)
 
 
+def _waits(flag: Path) -> str:
+    return f"until [ -e {flag} ]; do sleep 0.02; done"
+
+
 async def breaches(steps: Sequence[tuple[str, Any]], place: Path) -> list[str]:
     """What is stated and not so, after any of the steps."""
     world = World(place)
@@ -195,6 +223,7 @@ async def breaches(steps: Sequence[tuple[str, Any]], place: Path) -> list[str]:
     environment = working_in(world.folder, place / "home", model, Unattended(yes=True), command_sandbox="off")
     session = await Session.start(environment, "scripted")
     found: list[str] = []
+    acts, acted, ends = place / "acts", place / "acted", place / "ends"
     for number, (kind, what) in enumerate(steps):
         if kind in ("run", "user", "hidden"):
             line = f"{what} || true" if kind == "hidden" else what
@@ -210,6 +239,19 @@ async def breaches(steps: Sequence[tuple[str, Any]], place: Path) -> list[str]:
                 world.read.add(what[1]["path"])
             model.steps[:] = [what]
             await session.submit(f"step {number}")
+        elif kind == "start" and not session.commands.in_background().runs:
+            for each in (acts, acted, ends):
+                each.unlink(missing_ok=True)
+            line = f"{_waits(acts)}; {what}; touch {acted}; {_waits(ends)}; exit 3"
+            model.steps[:] = [("start_command", {"command": line})]
+            await session.submit(f"step {number}")
+        elif kind in ("let it act", "let it end") and session.commands.in_background().runs:
+            acts.touch()
+            await until(acted.exists)
+            world.changed_behind()
+            if kind == "let it end":
+                ends.touch()
+                await until(lambda: not session.commands.in_background().runs)
         elif kind == "rewind" and (turn := session.state.turn + 1 - what[0]) > 0:
             await session.edits.rewind_files(turn, Consent(overwrite=list(world.content())), conversation=what[1])
         elif kind == "undo" and (restore := session.edits.undoable_restore()) is not None:
@@ -227,8 +269,18 @@ async def breaches(steps: Sequence[tuple[str, Any]], place: Path) -> list[str]:
     return found
 
 
+EDITED: Final = ("tool", ("edit_file", {"path": "app.py", "old_text": "foo = 1", "new_text": "foo = 7\nnewer = 8"}))
+MADE: Final = ("tool", ("write_file", {"path": "made.py", "content": "made = 1\nmade_too = 2\n"}))
+
+
 @settings(max_examples=drawn(4), deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(STEPS, min_size=LINES_A_SESSION if LONG_RUN else 7, max_size=LINES_A_SESSION))
 def test_drawn_lines_rewinds_and_edits_lead_to_no_false_statement(steps: list[tuple[str, Any]]) -> None:
     with tempfile.TemporaryDirectory() as place:
         assert asyncio.run(breaches(steps, Path(place))) == []
+
+
+def test_what_a_background_command_changes_leads_to_no_false_statement(tmp_path: Path) -> None:
+    steps = [EDITED, ("start", "git checkout -q app.py; rm -f made.py"), MADE, ("let it act", None), ("run", "true"),
+             ("let it end", None), MADE]  # fmt: skip
+    assert asyncio.run(breaches(steps, tmp_path)) == []

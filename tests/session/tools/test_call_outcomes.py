@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic_ai.messages import ModelRequest, ToolReturnPart
 
-from co_tui.context.journal.work_state import CHANGED_LATER
+from co_tui.context.journal.work_state import CHANGED_LATER, LAST_GOOD
 from co_tui.events import CallOutcome, Event, FilesChanged, Message
 from co_tui.session.approvals.questions import Approval, Unattended
 from co_tui.session.call_facts import CallOutcomes
@@ -130,6 +130,49 @@ async def test_what_file_tools_do_to_ignored_files_is_recorded_and_doubted_after
     await session.close()
     environment.store.close()
     assert replayed(home, session.id) == session.state
+
+
+async def test_while_a_background_command_runs_any_file_is_in_doubt(folder: Path, home: Path, tmp_path: Path) -> None:
+    begins, ended = tmp_path / "begins", tmp_path / "ended"
+    script = f"until [ -e {begins} ]; do sleep 0.02; done\nprintf 'two = 2\\n' > a.py\nrm b.py\ntouch {ended}\nexit 3\n"
+    (folder / "check.sh").write_text(f"#!/bin/sh\n{script}")
+    (folder / "check.sh").chmod(0o755)
+    model = Working(
+        ("edit_file", {"path": "a.py", "old_text": "one = 1\n", "new_text": "one = 7\nadded_line = True\n"}),
+        ("start_command", {"command": "./check.sh"}),
+        ("write_file", {"path": "b.py", "content": "new_line = 1\n"}),
+        ("read_file", {"path": "b.py"}),
+    )
+    environment = working_in(folder, home, model, Unattended(yes=True), command_sandbox="off")
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    await session.run_command("true")
+    outcomes = facts(log_of(environment, session), CallOutcome)
+    assert [(each.is_complete, each.doubt) for each in outcomes] == [(True, ""), *[(False, "all")] * 4]
+    begins.touch()
+    await until(ended.exists)
+    state = await state_of_work(session)
+    assert "Files changed: b.py (perhaps), a.py (perhaps)\n" in state and "New files" not in state
+    assert f"Changed in b.py{CHANGED_LATER}:\n" in state and f"Changed in a.py{CHANGED_LATER}:\n" in state
+    assert LAST_GOOD not in state, "it has not ended yet"
+
+    await until(lambda: not session.commands.in_background().runs)
+    model.steps[:] = [("write_file", {"path": "c.py", "content": "later_line = 1\n"})]
+    await session.submit("more")
+    *_, last = facts(log_of(environment, session), CallOutcome)
+    assert last.is_complete and [each["path"] for each in last.written] == ["c.py"]
+    state = await state_of_work(session)
+    assert "New files: c.py\n" in state and "Changed in c.py:\n" in state
+    assert f"Changed in a.py{CHANGED_LATER}:\n" in state
+    await session.close()
+    environment.store.close()
+    assert replayed(home, session.id) == session.state
+
+
+async def test_a_background_command_that_ended_during_a_call_leaves_a_doubt(folder: Path, home: Path) -> None:
+    quick = ("start_command", {"command": "true"})
+    first, edited = await outcomes_of(folder, home, quick, ("write_file", {"path": "b.py", "content": "x\n"}))
+    assert not first.is_complete and first.doubt == "all" and edited.written
 
 
 async def test_without_snapshots_only_what_a_file_tool_reports_is_recorded(folder: Path, home: Path) -> None:

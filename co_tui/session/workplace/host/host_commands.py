@@ -82,6 +82,7 @@ class HostCommands(RunningCommands):
 
     def begin(self, command_id: str, command: str, wait_for: str = "") -> None:
         self._started[command_id] = started = _Started(command, time.monotonic(), None)
+        self._begun += 1
         self._states[command_id] = BackgroundCommand(command_id, command, 0.0, True, None, "")
         watching = self._look_until_end(command_id, started, wait_for[:LONGEST_WAITED_CHARS], CURRENT_AGENT.get())
         self._watches[command_id] = asyncio.create_task(watching, name=f"background command {command_id}")
