@@ -96,6 +96,8 @@ def called(name: str, arguments: dict) -> dict:
                 print(json.dumps(asks), flush=True)
                 if not sys.stdin.readline():
                     break
+        case "fail" if ODD == "wordy":
+            return {**text("a" * 60_000 + "in the middle" + "b" * 60_000), "isError": True}
         case "fail":
             return {**text(f"no, {os.environ.get('OWN_KEY', '')}"), "isError": True}
     return text(f"echo \x1b[2J{json.dumps(arguments)}")

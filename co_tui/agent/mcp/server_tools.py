@@ -94,10 +94,10 @@ class ServerTools(WrapperToolset[Any]):
                 f"MCP server {self.server} did not answer within {self.timeout_s:g} s; the call was cancelled."
             ) from None
         except (ModelRetry, ToolFailed) as refused:
-            raise ToolFailed(result_text(refused.message, self.secrets)) from None
+            raise ToolFailed(result_text(refused.message, self.secrets, most_chars=MOST_RESULT_CHARS)) from None
         except Exception as error:
-            text = result_text(f"MCP server {self.server} failed: {leaf(error)}", self.secrets)
-            raise ToolFailed(text) from None
+            text = f"MCP server {self.server} failed: {leaf(error)}"
+            raise ToolFailed(result_text(text, self.secrets, most_chars=MOST_RESULT_CHARS)) from None
         return result_content(result, self.secrets, most_chars=MOST_RESULT_CHARS)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from pydantic_ai.capabilities import AbstractCapability, Toolset
+from pydantic_ai.exceptions import ToolFailed
 from pydantic_ai.tools import RunContext, ToolDefinition
 from pydantic_ai.toolsets import AbstractToolset, CombinedToolset, ToolsetTool, WrapperToolset
 
@@ -113,7 +114,10 @@ class _KeptResults(WrapperToolset[Any]):
     async def call_tool(
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
-        result = await super().call_tool(name, tool_args, ctx, tool)
+        try:
+            result = await super().call_tool(name, tool_args, ctx, tool)
+        except ToolFailed as failed:
+            raise ToolFailed(await self.outputs.text(name, failed.message)) from None
         if isinstance(result, list):
             return [await self.outputs.text(name, each) if isinstance(each, str) else each for each in result]
         return await self.outputs.text(name, result) if isinstance(result, str) else result

@@ -240,6 +240,17 @@ async def test_results_are_bounded_and_only_images_that_can_be_seen_are_sent(fol
     assert pictures[0].startswith("see\n[image/jpeg, ") and pictures[0].count("cannot be shown here") == 3
 
 
+async def test_a_long_error_of_a_tool_is_kept_whole(folder: Path, home: Path) -> None:
+    async with Talk(folder, home, *calls("fail"), mcp_servers={"odd": odd("wordy")}) as talk:
+        assert await talk.say("all of it") is Outcome.DONE
+    (failed,) = _returns(talk)
+    (stored,) = (event.fact for event in stored_events(home, talk.session.id) if isinstance(event.fact, ArtifactStored))
+    assert failed["outcome"] == "failed" and len(failed["content"]) < 51_000
+    assert f"read_artifact({stored.where!r}) reads all 120,013 bytes in parts" in failed["content"]
+    kept = KeptOutputs(talk.environment.paths.session(talk.session.id), MagicMock(), MagicMock(), private=False)
+    assert "in the middle" in dict(kept.all())[stored.where].read_text()
+
+
 async def test_a_result_that_is_far_too_long_ends_the_server_not_the_turn(folder: Path, home: Path) -> None:
     async with Talk(folder, home, *calls("long", "echo"), mcp_servers={"odd": odd("flood")}) as talk:
         assert await talk.say("all of it") is Outcome.DONE
