@@ -15,9 +15,9 @@ from co_tui.events.facts.conversation import CallEnd, Doubt
 from co_tui.events.facts.files import NEW, UNSURE
 from co_tui.events.file_diff import diff_in, read_diff
 from co_tui.events.storable import storable_text
+from co_tui.events.tool_calls import CHANGING_TOOLS
 from co_tui.events.tool_wording import stage_of
 from co_tui.session.state.session_state import SessionState
-from co_tui.session.tools.folder.made_changes import CHANGES_TEXT
 
 _DOUBTS: Final = get_args(Doubt)
 
@@ -110,7 +110,7 @@ class CallOutcomes:
         if delegated := list(_delegated(state, agent, call_id)):
             facts.written, facts.is_complete = merged(delegated), all(each.is_complete for each in delegated)
             facts.doubt = max((each.doubt for each in delegated), key=_DOUBTS.index)
-        elif part.tool_name in CHANGES_TEXT:
+        elif part.tool_name in CHANGING_TOOLS:
             facts.doubt = "all" if facts.doubt == "all" else ""  # it changes nothing but what its diff names
             own = _in_diff(diff_in({"metadata": getattr(part, "metadata", None)}))
             if facts.covers is None:
