@@ -96,6 +96,13 @@ def config_entries(file: Path) -> list[ConfigEntry] | None:
     return readable if len(readable) == len(entries) else None
 
 
+def understood_entries(file: Path) -> list[ConfigEntry]:
+    """The entries of a configuration file that are understood; none if it cannot be read."""
+    with suppress(OSError, ValueError):
+        return [each for each in _entries(file) if each is not None]
+    return []
+
+
 def _entries(file: Path) -> Iterator[ConfigEntry | None]:
     """The entries of a configuration file, with None for each line that is not understood."""
     section = ""
@@ -113,6 +120,11 @@ def _entries(file: Path) -> Iterator[ConfigEntry | None]:
             yield ConfigEntry(f"{section}.{key[1].lower()}", value)
 
 
+def is_include(key: str) -> bool:
+    """Whether an entry names a further configuration file."""
+    return key == "include.path" or (key.startswith("includeif.") and key.endswith(".path"))
+
+
 def named_by_git(git: Path, work_tree: Path) -> Iterator[Path]:
     """What a git folder makes git obey elsewhere: hook folders and included files that its configuration names, and
     targets of links in it."""
@@ -125,7 +137,7 @@ def named_by_git(git: Path, work_tree: Path) -> Iterator[Path]:
                 if key == "core.hookspath":
                     yield (hooks := work_tree / _expanded(value))
                     yield from _links_in(hooks)
-                elif key == "include.path" or (key.startswith("includeif.") and key.endswith(".path")):
+                elif is_include(key):
                     yield (included := file.parent / _expanded(value))
                     if included not in files and len(files) < MOST_INCLUDED:
                         files.append(included)

@@ -1,21 +1,31 @@
 """What the sandbox shows of the home folder: the programs on `PATH` and the toolchains these lead to, and no key."""
 
+import hashlib
 import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from co_tui.agent.permissions.git_folders import GIT, common_folder, git_folder_of
-from co_tui.paths import find_upwards
+from co_tui.agent.permissions.git_folders import (
+    GIT,
+    LIMIT_BYTES,
+    MOST_INCLUDED,
+    common_folder,
+    git_folder_of,
+    is_include,
+    understood_entries,
+)
+from co_tui.paths import find_upwards, read_small_text, replaced_atomically
 
 MOST_ENTRIES: Final = 1_000
 """Of one folder, looked at for links and scripts."""
 MOST_TOOLCHAINS: Final = 200
+MOST_STEPS: Final = 200
+"""Of one path with the links in it."""
 SHEBANG_BYTES: Final = 256
-MOST_GIT_BYTES: Final = 100_000
 _PROGRAMS: Final = frozenset(("bin", "sbin", "shims"))
 _PARTS: Final = ("lib", "libexec", "pkg", "jmods", "packages", "pyvenv.cfg")
 """A folder around one of programs is a toolchain if it is hidden or has one of these."""
@@ -29,8 +39,18 @@ _FURTHER: Final = {".cargo": (".rustup",)}
 """Where a toolchain keeps the rest of itself."""
 _LIBRARIES: Final = (".local/lib",)
 """Of programs that were installed for this user."""
-_GIT_FILES: Final = (".gitconfig", ".config/git/config", ".config/git/ignore", ".config/git/attributes")
-_KEY_IN_GIT: Final = re.compile(r"extraheader|token|passw|secret|://[^/\s]*@|\bpat\b", re.IGNORECASE)
+_GIT_SETTINGS: Final = (".gitconfig", ".config/git/config")
+_GIT_LISTS: Final = (".config/git/ignore", ".config/git/attributes")
+_FILES_NAMED_TO_GIT: Final = frozenset(("core.excludesfile", "core.attributesfile", "commit.template", "mailmap.file"))
+_HOOKS: Final = "core.hookspath"
+_TEMPLATES: Final = "init.templatedir"
+_LINE_OF_GIT: Final = re.compile(r"[ \t]*[#;].*\n?|(?:.*\\\n)*.*\n?")
+"""One line of git's settings, with those that continue it."""
+_KEY_IN_GIT: Final = re.compile(
+    r"extraheader|authorization|token|passw|smtppass|secret|\A[^=]*\bpat\b|https?://[^/\s]*@|://[^/\s@]*:[^/\s]*@",
+    re.IGNORECASE,
+)
+"""A user without a password is a key only where it can be a token."""
 _KEY_FILE: Final = re.compile(
     r"\.?credentials?(\.\w+)?|.*tokens?(\.\w+)?|\.?auth(\.\w+)?|\.?secrets?(\.\w+)?|\.?npmrc|\.?netrc|\.?pypirc"
     r"|pip\.(conf|ini)|\.?condarc|\.?git-credentials|\.yarnrc(\.yml)?|config\.json|hosts\.ya?ml|\.env(\..*)?|\.pgpass"
@@ -43,20 +63,41 @@ _DEEPER_KEY_FILE: Final = re.compile(
 """In the folders of a toolchain, where other files have such names, too."""
 
 
-def home_arguments(home: Path, folder: Path, path: str, named: Sequence[Path] = ()) -> tuple[str, ...]:
+class _OfGit(NamedTuple):
+    """What git's own settings need."""
+
+    files: dict[Path, str]
+    """By where they are: what is shown there, which is a copy if the file can hold a key."""
+    hooks: list[Path]
+    templates: list[Path]
+
+
+def home_arguments(
+    home: Path, folder: Path, path: str, named: Sequence[Path] = (), *, copies: Path, writable: Sequence[Path] = ()
+) -> tuple[str, ...]:
     """The bubblewrap arguments that hide a home, except what commands in `folder` need, which is read-only. Empty if
-    the home is the folder or in it. `named` is what the user's own command line names, which is shown, too. Reads
-    files: call it in a thread."""
-    home, folder = Path(os.path.realpath(home)), Path(os.path.realpath(folder))
+    the home is the folder or in it. `named` is what the user's own command line names, which is shown, too. Copies of
+    git's settings without keys are written to `copies`; `writable` are further folders that commands can change.
+    Reads files: call it in a thread."""
+    own_home, home, folder = home, Path(os.path.realpath(home)), Path(os.path.realpath(folder))
     if home.is_relative_to(folder):
         return ()
+    git = _of_git(own_home, home, (folder, *writable), copies)
     programs = (str(each.parent) for each in named if each.parent.name in _PROGRAMS)
-    toolchains = _toolchains(home, folder, os.pathsep.join((path, *programs)))
+    toolchains = _toolchains(home, folder, os.pathsep.join((path, *programs, *map(str, git.hooks))))
     also = [each for each in named if _is_below(each, home) and not folder.is_relative_to(each)]
-    shown = sorted({*toolchains, *also, *_of_git(home, folder)}, key=lambda each: len(each.parts))
-    real = [(os.path.realpath(each), str(each)) for each in shown]
-    bound = (argument for pair in real if os.path.lexists(pair[0]) for argument in ("--ro-bind", *pair))
-    masks = (argument for each in toolchains for key in _key_files(each) for argument in _masked(key))
+    sources = {each: os.path.realpath(each) for each in (*toolchains, *also, *git.templates, *_checkout(home, folder))}
+    shown = list[Path]()
+    bound = list[str]()
+    for each, source in sorted((sources | git.files).items(), key=lambda pair: len(pair[0].parts)):
+        is_shown = any(each.is_relative_to(above) for above in shown)
+        if not os.path.lexists(source) or (is_shown and (each.is_symlink() or source == os.path.realpath(each))):
+            continue  # nothing can be mounted on a link
+        shown.append(each)
+        bound += ("--ro-bind", source, str(each))
+    masks = (
+        argument for each in (*toolchains, *git.templates) for key in _key_files(each) for argument in _masked(key)
+    )
     return ("--tmpfs", str(home), *bound, *masks)
 
 
@@ -120,12 +161,83 @@ def _led_to(programs: Path) -> Iterator[Path]:
                         yield Path(os.path.realpath(os.fsdecode(first[2:].split()[0])))
 
 
-def _of_git(home: Path, folder: Path) -> Iterator[Path]:
-    """The checkout around the folder, its git folder, and git's own settings, unless these may hold a key."""
-    for name in _GIT_FILES:
-        with suppress(OSError), open(home / name, "rb") as file:
-            if not _KEY_IN_GIT.search(file.read(MOST_GIT_BYTES).decode(errors="replace")):
-                yield home / name
+def _of_git(own_home: Path, home: Path, writable: Sequence[Path], copies: Path) -> _OfGit:
+    """Git's own settings, the files that these include, and what they name in the home. Nothing that a file in a
+    writable folder names: a command could choose it."""
+    found = _OfGit({}, [], [])
+    settings, lists = [home / each for each in _GIT_SETTINGS], [home / each for each in _GIT_LISTS]
+    for file in settings:
+        if _is_led_from(file, writable) or (source := _without_keys(file, copies)) is None:
+            continue
+        real = Path(os.path.realpath(file))
+        found.files.update((each, source) for each in (file, real) if _is_below(each, home))
+        if any(real.is_relative_to(each) for each in writable):
+            continue
+        for key, value in understood_entries(file):
+            named = home / value[2:] if value.startswith("~/") else file.parent / value
+            place = Path(os.path.normpath(named))
+            if place.is_relative_to(own_home):
+                place = home / place.relative_to(own_home)
+            if is_include(key):
+                if place not in settings and len(settings) < MOST_INCLUDED and not _KEY_FILE.fullmatch(place.name):
+                    settings.append(place)
+            elif key in _FILES_NAMED_TO_GIT:
+                lists.append(place)
+            elif key in (_HOOKS, _TEMPLATES) and _is_below(place, home) and _name(place, home) not in _SHARED:
+                holds = any(each.is_relative_to(place) or place.is_relative_to(each) for each in writable)
+                if not holds and not _is_led_from(place, writable):
+                    (found.hooks if key == _HOOKS else found.templates).append(place)
+    for each in lists:
+        is_key = _KEY_FILE.fullmatch(each.name) or _is_led_from(each, writable)
+        if _is_below(each, home) and each.is_file() and not is_key:
+            found.files[each] = os.path.realpath(each)
+    return found
+
+
+def _is_led_from(path: Path, writable: Sequence[Path]) -> bool:
+    """Whether a link in a writable folder decides where a path leads: a command could have made it lead to a key."""
+    at, rest = Path("/"), list(path.parts[1:])
+    for _ in range(MOST_STEPS):
+        if not rest:
+            return False
+        part = rest.pop(0)
+        if part == "..":
+            at = at.parent
+        elif (at / part).is_symlink():
+            if any(at.is_relative_to(each) for each in writable):
+                return True
+            target = (at / part).readlink()
+            at, rest = (Path("/"), [*target.parts[1:], *rest]) if target.is_absolute() else (at, [*target.parts, *rest])
+        else:
+            at /= part
+    return True
+
+
+def _without_keys(file: Path, copies: Path) -> str | None:
+    """The real path of a settings file of git, or of a copy without the entries and sections that can hold a key;
+    None if it cannot be read or copied."""
+    try:
+        text = read_small_text(file, LIMIT_BYTES, errors="surrogateescape")
+        if not _KEY_IN_GIT.search(text):
+            return os.path.realpath(file)
+        kept, keeps = "", True
+        for line in _LINE_OF_GIT.findall(text):
+            has_key = _KEY_IN_GIT.search(line) is not None
+            if line.lstrip().startswith("["):
+                keeps = not has_key
+            if keeps and not has_key:
+                kept += line
+        copy = copies / hashlib.sha256(os.fsencode(file)).hexdigest()[:16]
+        if not copy.exists() or read_small_text(copy, LIMIT_BYTES, errors="surrogateescape") != kept:
+            with replaced_atomically(copy) as stream:
+                stream.write(kept.encode(errors="surrogateescape"))
+        return os.path.realpath(copy)
+    except (OSError, ValueError):
+        return None
+
+
+def _checkout(home: Path, folder: Path) -> Iterator[Path]:
+    """The checkout around the folder, and its git folder."""
     dot_git = find_upwards(GIT, folder)
     if dot_git is None or not _is_below(dot_git.parent, home):
         return

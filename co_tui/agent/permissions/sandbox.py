@@ -91,7 +91,8 @@ class Sandbox(Record):
     def home_arguments(self, named: Sequence[Path] = ()) -> tuple[str, ...]:
         """The bubblewrap arguments that hide the home folder, except what the user's own command line names; the
         session's folder must be mounted after them. Reads files: call it in a thread."""
-        return home_arguments(self.home, self.folder, os.environ.get("PATH", os.defpath), named)
+        path, copies = os.environ.get("PATH", os.defpath), self.paths.state / "git-settings"
+        return home_arguments(self.home, self.folder, path, named, copies=copies, writable=self.added)
 
     def arguments(
         self,

@@ -111,6 +111,60 @@ async def test_gits_settings_with_a_key_are_hidden(home_of_user: Path, tmp_path:
     assert "PRIVATE" not in said and "end" in said
 
 
+async def test_what_gits_own_settings_name_is_shown(home_of_user: Path, tmp_path: Path) -> None:
+    home, folder = home_of_user, repository(home_of_user / "shop")
+    program(home / "dotfiles/pre-commit", "#!/bin/sh\necho checked by a hook\n")
+    (home / ".githooks").mkdir()
+    (home / ".githooks/pre-commit").symlink_to("../dotfiles/pre-commit")
+    (home / ".gitignore_global").write_text("*.secret\n")
+    (home / ".work").mkdir()
+    (home / ".work/inner").write_text("[user]\n\temail = ann@work.example\n")
+    (home / ".work/settings").write_text("[user]\n\tname = Ann Work\n[include]\n\tpath = inner\n")
+    (home / "dotfiles/gitconfig").write_text(
+        "[user]\n\tname = Ann\n\temail = ann@private.example\n"
+        f'[includeIf "gitdir:{folder}/"]\n\tpath = ~/.work/settings\n'
+        f"[core]\n\texcludesFile = {home}/.gitignore_global\n\thooksPath = ~/.githooks\n"
+        '[url "ssh://git@example.com/"]\n\tinsteadOf = https://example.com/\n'
+    )
+    (home / ".gitconfig").symlink_to("dotfiles/gitconfig")
+    (folder / "a.secret").write_text("x")
+    command = "git add -A && git commit -m two 2>&1; git log -1 --format='%an <%ae>'; git show --name-only --format="
+    said = await told_of(f"{command}; ls", folder, tmp_path / "co-tui")
+    assert "checked by a hook" in said and "Ann Work <ann@work.example>" in said
+    assert "a.secret" in said.splitlines() and said.count("a.secret") == 1, "it is there, and not in the commit"
+    said = await told_of("cat ~/.gitconfig", folder, tmp_path / "co-tui")
+    assert "ssh://git@example.com/" in said
+
+
+async def test_gits_settings_are_shown_without_their_keys(home_of_user: Path, tmp_path: Path) -> None:
+    (home_of_user / ".gitconfig").write_text(
+        "[user]\n\tname = Pat Ann\n[http] extraHeader = PRIVATE\n\tsslVerify = dropped\n"
+        "[github]\n\ttoken = \\\nPRIVATE\n"
+        '[url "https://me:PRIVATE@example.com/"]\n\tinsteadOf = dropped\n[core]\n\tabbrev = 11\n'
+    )
+    (home_of_user / ".config/git").mkdir()
+    (home_of_user / ".config/git/ignore").write_text("ignored.secret\n")
+    command = (
+        "echo > ignored.secret; git status --short; git config user.name; git config core.abbrev; cat ~/.gitconfig"
+    )
+    folder = repository(home_of_user / "shop")
+    for each in ("one", "two"):
+        said = await told_of(command, folder, tmp_path / each)
+        assert "PRIVATE" not in said and "dropped" not in said and "ignored" not in said and "Pat Ann\n11\n" in said
+
+
+async def test_commands_do_not_choose_what_gits_settings_show(home_of_user: Path, tmp_path: Path) -> None:
+    home, folder = home_of_user, repository(home_of_user / "dotfiles")
+    (home / ".gitconfig").symlink_to("dotfiles/gitconfig")
+    (home / ".gitignore_global").symlink_to("dotfiles/ignore")
+    (home / ".config/git").mkdir()
+    (home / ".config/git/config").write_text("[core]\n\texcludesFile = ~/.gitignore_global\n")
+    (folder / "ignore").symlink_to("../.ssh/id_ed25519")
+    (folder / "gitconfig").write_text("[include]\n\tpath = ~/.boto\n[core]\n\tattributesFile = ~/.s3cfg\n")
+    said = await told_of("cat ~/.boto ~/.s3cfg ~/.gitignore_global ~/.gitconfig", folder, tmp_path / "co-tui")
+    assert "PRIVATE" not in said and "attributesFile" in said
+
+
 async def test_the_checkout_around_the_folder_can_be_read(home_of_user: Path, tmp_path: Path) -> None:
     whole = repository(home_of_user / "whole")
     (whole / "part").mkdir()
