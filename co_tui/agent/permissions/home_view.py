@@ -15,9 +15,11 @@ from co_tui.agent.permissions.git_folders import (
     MOST_INCLUDED,
     common_folder,
     git_folder_of,
+    is_git_layout,
     is_include,
     understood_entries,
 )
+from co_tui.agent.permissions.protected_files import ENVIRONMENT
 from co_tui.paths import find_upwards, read_small_text, replaced_atomically
 
 MOST_ENTRIES: Final = 1_000
@@ -27,7 +29,7 @@ MOST_STEPS: Final = 200
 """Of one path with the links in it."""
 SHEBANG_BYTES: Final = 256
 _PROGRAMS: Final = frozenset(("bin", "sbin", "shims"))
-_PARTS: Final = ("lib", "libexec", "pkg", "jmods", "packages", "pyvenv.cfg")
+_PARTS: Final = ("lib", "libexec", "pkg", "jmods", "packages", ENVIRONMENT)
 """A folder around one of programs is a toolchain if it is hidden or has one of these."""
 _SHARED: Final = (
     "", ".local", ".local/share", ".local/state", ".local/opt", ".config", ".cache", ".docker", ".gemini", ".claude",
@@ -35,6 +37,8 @@ _SHARED: Final = (
 )  # fmt: skip
 """Folders of a home that hold more than one toolchain: of these, only the folder of programs is shown."""
 _ENVIRONMENTS: Final = (".venv", "venv", "env")
+MOST_ENVIRONMENTS: Final = 50
+_MADE_WITH: Final = re.compile(r"^home\s*=\s*(/.*?)\s*$", re.MULTILINE)
 _FURTHER: Final = {".cargo": (".rustup",)}
 """Where a toolchain keeps the rest of itself."""
 _LIBRARIES: Final = (".local/lib",)
@@ -73,18 +77,27 @@ class _OfGit(NamedTuple):
 
 
 def home_arguments(
-    home: Path, folder: Path, path: str, named: Sequence[Path] = (), *, copies: Path, writable: Sequence[Path] = ()
+    home: Path,
+    folder: Path,
+    path: str,
+    named: Sequence[Path] = (),
+    environments: Sequence[str] = (),
+    *,
+    copies: Path,
+    writable: Sequence[Path] = (),
 ) -> tuple[str, ...]:
     """The bubblewrap arguments that hide a home, except what commands in `folder` need, which is read-only. Empty if
-    the home is the folder or in it. `named` is what the user's own command line names, which is shown, too. Copies of
-    git's settings without keys are written to `copies`; `writable` are further folders that commands can change.
-    Reads files: call it in a thread."""
+    the home is the folder or in it. `named` is what the user's own command line names, which is shown, too.
+    `environments` are the Python environments in the folders that commands can change; `writable` are those besides
+    `folder`. Copies of git's settings without keys are written to `copies`. Reads files: call it in a thread."""
     own_home, home, folder = home, Path(os.path.realpath(home)), Path(os.path.realpath(folder))
     if home.is_relative_to(folder):
         return ()
-    git = _of_git(own_home, home, (folder, *writable), copies)
+    writable = (folder, *writable)
+    git = _of_git(own_home, home, writable, copies)
     programs = (str(each.parent) for each in named if each.parent.name in _PROGRAMS)
-    toolchains = _toolchains(home, folder, os.pathsep.join((path, *programs, *map(str, git.hooks))))
+    environments = [*(str(folder / each) for each in _ENVIRONMENTS), *sorted(environments)[:MOST_ENVIRONMENTS]]
+    toolchains = _toolchains(home, writable, os.pathsep.join((path, *programs, *map(str, git.hooks))), environments)
     also = [each for each in named if _is_below(each, home) and not folder.is_relative_to(each)]
     sources = {each: os.path.realpath(each) for each in (*toolchains, *also, *git.templates, *_checkout(home, folder))}
     shown = list[Path]()
@@ -101,30 +114,60 @@ def home_arguments(
     return ("--tmpfs", str(home), *bound, *masks)
 
 
-def _toolchains(home: Path, folder: Path, path: str) -> list[Path]:
-    """Folders and files of the home, in the order in which they are found: one leads to another."""
+def _toolchains(home: Path, writable: Sequence[Path], path: str, environments: Sequence[str]) -> list[Path]:
+    """Folders and files of the home, in the order in which they are found: one leads to another. What leads there from
+    a writable folder can be a command's, so that it must lead to a program."""
+
+    def is_own(place: Path) -> bool:
+        return any(place.is_relative_to(each) for each in writable)
+
     entries = [Path(each) for each in path.split(os.pathsep) if each.startswith("/")]
-    entries += [folder / each / "bin" for each in _ENVIRONMENTS]
+    entries += [Path(each, "bin") for each in environments]
+    real = [(each, Path(os.path.realpath(each))) for each in entries]
+    waiting = [*entries, *(to for each, to in real if not is_own(each) or is_own(to) or _has_python(to))]
+    waiting += [made_with for each in environments for made_with in _made_with(Path(each)) if _has_python(made_with)]
     found: dict[Path, None] = {home / each: None for each in _LIBRARIES}
-    waiting = [*entries, *(Path(os.path.realpath(each)) for each in entries)]
     seen = set[Path]()
     while waiting and len(found) < MOST_TOOLCHAINS:
         place = waiting.pop(0)
         if place in seen:
             continue
         seen.add(place)
-        if _is_below(place, home) and not place.is_relative_to(folder):
+        if _is_below(place, home) and not is_own(place):
             root = _root_of(place, home)
             found |= dict.fromkeys((root, *(home / more for more in _FURTHER.get(_name(root, home), ()))))
             waiting.append(root / "bin")
         for program in _led_to(place):
-            if not _is_below(program, home) or program.is_relative_to(folder):
+            if not _is_below(program, home) or is_own(program) or (is_own(place) and not _is_program(program)):
                 continue
-            if _name(program.parent, home) in _SHARED:
+            alone = is_own(place) and program.parent.name not in _PROGRAMS
+            if alone or _name(program.parent, home) in _SHARED:
                 found[program] = None
             else:
                 waiting.append(program.parent)
     return list(found)
+
+
+def _made_with(environment: Path) -> Iterator[Path]:
+    """The folder of programs with the Python that an environment was made with."""
+    with suppress(OSError, ValueError):
+        text = read_small_text(environment / ENVIRONMENT, LIMIT_BYTES, inside=environment)
+        yield from (Path(os.path.normpath(each)) for each in _MADE_WITH.findall(text)[:1])
+
+
+def _has_python(programs: Path) -> bool:
+    with suppress(OSError):
+        return programs.name in _PROGRAMS and any(map(_is_program, programs.glob("python*")))
+    return False
+
+
+def _is_program(path: Path) -> bool:
+    """Whether it is a file that can be run, as far as its start shows."""
+    with suppress(OSError):
+        if path.is_file() and os.access(path, os.X_OK):
+            with path.open("rb") as file:
+                return file.read(4).startswith((b"#!", b"\x7fELF"))
+    return False
 
 
 def _root_of(programs: Path, home: Path) -> Path:
@@ -152,6 +195,7 @@ def _led_to(programs: Path) -> Iterator[Path]:
         for entry in islice(entries, MOST_ENTRIES):
             with suppress(OSError, ValueError):
                 if entry.is_symlink():
+                    yield Path(os.path.normpath(programs / Path(entry.path).readlink()))
                     yield Path(os.path.realpath(entry.path))
                 elif entry.is_file():
                     with open(entry.path, "rb") as file:
@@ -243,7 +287,14 @@ def _checkout(home: Path, folder: Path) -> Iterator[Path]:
         return
     yield dot_git.parent
     if (git := git_folder_of(dot_git)) is not None:
-        yield from (each for each in {git, common_folder(git)} if _is_below(each, home))
+        both = {git, common_folder(git)}
+        yield from (each for each in both if _is_below(each, home) and is_git_layout(_names_in(each)))
+
+
+def _names_in(folder: Path) -> Sequence[str]:
+    with suppress(OSError):
+        return [each.name for each in folder.iterdir()]
+    return ()
 
 
 def _key_files(root: Path) -> Iterator[Path]:

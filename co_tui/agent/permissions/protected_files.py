@@ -33,6 +33,8 @@ MOST_SEARCHED: Final = 1_000
 SETTLED_S: Final = 2.0
 """A folder that changed this recently is read again: its timestamp may not distinguish two changes."""
 LARGEST_KEPT_BYTES: Final = 1_000_000
+ENVIRONMENT: Final = "pyvenv.cfg"
+"""In the folder of every Python environment."""
 _GIT_PARTS: Final = frozenset((HEAD, *HEAD_WITH))
 
 
@@ -60,6 +62,8 @@ class Protected(NamedTuple):
     """For each folder with a HEAD other than `.git`, by relative path: which parts of a git folder it has."""
     programs: frozenset[str] = frozenset()
     """Relative paths of what co-tui itself runs, whether they exist or not."""
+    environments: frozenset[str] = frozenset()
+    """Whole paths of Python environments, which need the Python that they were made with."""
 
 
 NOTHING: Final = Protected({}, frozenset(), frozenset(), whole=True)
@@ -71,6 +75,7 @@ class _Listing(NamedTuple):
     """The whole paths of those to search."""
     protected: tuple[str, ...]
     git_parts: frozenset[str]
+    is_environment: bool
 
 
 class ProtectedFiles:
@@ -98,6 +103,8 @@ class ProtectedFiles:
                 found.add(Path(path, name))
             if listing.git_parts:
                 found.add_git_parts(Path(path), listing.git_parts)
+            if listing.is_environment:
+                found.environments.add(path)
         self._listings = listings
         found.add_programs(self._programs())
         return found.result(whole=not waiting)
@@ -134,7 +141,8 @@ class ProtectedFiles:
             folders = [each for each in folders if Path(each).name.lower() not in _GIT_PARTS]
         has_head = any(name.lower() == HEAD for name in git_parts)
         parts = frozenset(git_parts if has_head else ())
-        return _Listing(changed_ns, tuple(folders), tuple(sorted(protected)), parts)
+        is_environment = any(entry.name == ENVIRONMENT for entry in entries)
+        return _Listing(changed_ns, tuple(folders), tuple(sorted(protected)), parts, is_environment)
 
     def _skipped_target(self, link: str) -> list[str]:
         """The folder that a link leads to, if it is in one that is skipped: outside of those it is searched anyway."""
@@ -160,6 +168,7 @@ class _Finding:
         self._git_folders: set[Path] = set()
         self._git_parts: dict[str, frozenset[str]] = {}
         self._programs: set[str] = set()
+        self.environments: set[str] = set()
 
     def add(self, path: Path) -> None:
         if normalised_name(path.name) != GIT:
@@ -202,8 +211,9 @@ class _Finding:
                 self._keep(path)
 
     def result(self, *, whole: bool) -> Protected:
-        read_only, pinned, programs = map(frozenset, (self._read_only, self._pinned, self._programs))
-        return Protected(self._names, read_only, pinned, whole, self._git_parts, programs)
+        found = (self._read_only, self._pinned, self._programs, self.environments)
+        read_only, pinned, programs, environments = map(frozenset, found)
+        return Protected(self._names, read_only, pinned, whole, self._git_parts, programs, environments)
 
     def _add_git_folder(self, git: Path, work_tree: Path) -> None:
         if git in self._git_folders:

@@ -88,11 +88,12 @@ class Sandbox(Record):
         """Where files that commands created under protected names are moved; commands cannot reach it."""
         return self.paths.state / "set-aside"
 
-    def home_arguments(self, named: Sequence[Path] = ()) -> tuple[str, ...]:
-        """The bubblewrap arguments that hide the home folder, except what the user's own command line names; the
-        session's folder must be mounted after them. Reads files: call it in a thread."""
+    def home_arguments(self, named: Sequence[Path] = (), environments: Sequence[str] = ()) -> tuple[str, ...]:
+        """The bubblewrap arguments that hide the home folder, except what the user's own command line names, and what
+        the Python environments in the folders need; the session's folder must be mounted after them. Reads files: call
+        it in a thread."""
         path, copies = os.environ.get("PATH", os.defpath), self.paths.state / "git-settings"
-        return home_arguments(self.home, self.folder, path, named, copies=copies, writable=self.added)
+        return home_arguments(self.home, self.folder, path, named, environments, copies=copies, writable=self.added)
 
     def arguments(
         self,

@@ -165,11 +165,51 @@ async def test_commands_do_not_choose_what_gits_settings_show(home_of_user: Path
     assert "PRIVATE" not in said and "attributesFile" in said
 
 
+async def test_environments_of_python_in_any_folder_run(home_of_user: Path, tmp_path: Path) -> None:
+    home, folder = home_of_user, repository(home_of_user / "shop")
+    real, minor = home / "tools/cpython-3.12.1", home / "tools/cpython-3.12"
+    program(real / "bin/python3.12", '#!/bin/sh\ncat "$(dirname "$(readlink -f "$0")")/../lib/os.py"\n')
+    (real / "lib").mkdir()
+    (real / "lib/os.py").write_text("python of the tools\n")
+    minor.symlink_to(real.name)
+    for name in ("backend/.venv", ".venv-3.12"):
+        (folder / name / "bin").mkdir(parents=True)
+        (folder / name / "bin/python").symlink_to(minor / "bin/python3.12")
+        (folder / name / "pyvenv.cfg").write_text(f"home = {minor}/bin\n")
+    command = "cd backend && .venv/bin/python; ../.venv-3.12/bin/python; ls $(sed 's/home = //' .venv/pyvenv.cfg)"
+    said = await told_of(command, folder, tmp_path / "co-tui")
+    assert said.count("python of the tools") == 2 and "python3.12\n" in said
+
+
+async def test_a_link_in_the_folder_shows_no_key(
+    home_of_user: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, folder = home_of_user, repository(home_of_user / "shop")
+    for name in ("one/bin", ".venv/bin", "tools"):
+        (folder / name).mkdir(parents=True)
+        for key in (".ssh/id_ed25519", ".boto", ".config/fly/config.yml"):
+            (folder / name / Path(key).name).symlink_to(home / key)
+    (folder / "one/pyvenv.cfg").write_text(f"home = {home}/.fly\n")
+    (folder / "venv").mkdir()
+    (folder / "venv/bin").symlink_to(home / ".dbt")
+    monkeypatch.setenv("PATH", os.pathsep.join((os.environ["PATH"], str(folder / "tools"))))
+    said = await told_of("cat */bin/* .venv/bin/* tools/* ~/.fly/*; echo end", folder, tmp_path / "co-tui")
+    assert "PRIVATE" not in said and "end" in said
+
+
 async def test_the_checkout_around_the_folder_can_be_read(home_of_user: Path, tmp_path: Path) -> None:
     whole = repository(home_of_user / "whole")
     (whole / "part").mkdir()
     said = await told_of("cat ../login.py; git status --short; touch ../x", whole / "part", tmp_path / "co-tui")
     assert "helo" in said and "A  login.py" in said.replace("../", "") and not (whole / "x").exists()
+
+
+async def test_a_git_file_that_names_no_git_folder_shows_nothing(home_of_user: Path, tmp_path: Path) -> None:
+    folder = home_of_user / "shop"
+    folder.mkdir()
+    (folder / ".git").write_text(f"gitdir: {home_of_user}/.ssh\n")
+    said = await told_of("cat ~/.ssh/*; echo end", folder, tmp_path / "co-tui")
+    assert "PRIVATE" not in said and "end" in said
 
 
 async def test_a_worktree_finds_its_repository(home_of_user: Path, tmp_path: Path) -> None:

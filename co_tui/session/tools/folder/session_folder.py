@@ -356,7 +356,9 @@ class SandboxedFolder(BubblewrapWorkspace):
 
     async def _home_arguments(self) -> tuple[str, ...]:
         def arguments() -> tuple[str, ...]:
-            return self._rules.home_arguments(list(named_paths(RUNS_PROJECT.get(), self._guard.folder, os.environ)))
+            environments = [each for found in _PROTECTED.get().values() for each in found.environments]
+            named = list(named_paths(RUNS_PROJECT.get(), self._guard.folder, os.environ))
+            return self._rules.home_arguments(named, environments)
 
         return await asyncio.to_thread(arguments)
 

@@ -23,6 +23,7 @@ from typing import Any, BinaryIO, Final
 from co_tui.agent.permissions.git_guard import git_variables, guarded_environment
 from co_tui.agent.permissions.git_state import changed_files
 from co_tui.agent.permissions.judge import Judge
+from co_tui.agent.permissions.protected_files import ProtectedFiles
 from co_tui.agent.permissions.sandbox import Sandbox, can_hide_processes, sandbox_failure
 from co_tui.paths import Paths, ensure_dir, is_inside
 from co_tui.session.checkout import repository_of
@@ -140,7 +141,7 @@ class RemoteProgram:
         """Whether the sandbox works here, and its arguments."""
         ensure_dir(self.commands.folder)
         sandbox = Sandbox(kind=kind, folder=self.folder, home=self.home, paths=self.paths)
-        home = sandbox.home_arguments()
+        home = sandbox.home_arguments(environments=list(ProtectedFiles(self.folder, self.home).find().environments))
         return {
             "failure": asyncio.run(sandbox_failure(kind)),
             "hides": bool(shutil.which("bwrap")) and asyncio.run(can_hide_processes()),
