@@ -22,6 +22,8 @@ from co_tui.agent.permissions.git_folders import (
 from co_tui.agent.permissions.protected_files import ENVIRONMENT
 from co_tui.paths import find_upwards, read_small_text, replaced_atomically
 
+CACHE: Final = "/tmp/cache"
+"""In the sandbox's own /tmp: tools cannot write to their cache in the user's home."""
 MOST_ENTRIES: Final = 1_000
 """Of one folder, looked at for links and scripts."""
 MOST_TOOLCHAINS: Final = 200
@@ -43,6 +45,18 @@ _FURTHER: Final = {".cargo": (".rustup",)}
 """Where a toolchain keeps the rest of itself."""
 _LIBRARIES: Final = (".local/lib",)
 """Of programs that were installed for this user."""
+_CACHES: Final = {
+    "npm_config_cache": "npm",
+    "YARN_CACHE_FOLDER": "yarn",
+    "UV_CACHE_DIR": "uv",
+    "UV_TOOL_DIR": "uv-tools",
+    "PIP_CACHE_DIR": "pip",
+    "GOCACHE": "go-build",
+}
+"""By variable: folders of tools that only keep what they can get again, by name in the sandbox's own cache."""
+_GO_MODULES: Final = ("GOMODCACHE", "go-modules")
+_GO: Final = "go"
+"""Its modules can be read there, also without network, if it is shown."""
 _GIT_SETTINGS: Final = (".gitconfig", ".config/git/config")
 _GIT_LISTS: Final = (".config/git/ignore", ".config/git/attributes")
 _FILES_NAMED_TO_GIT: Final = frozenset(("core.excludesfile", "core.attributesfile", "commit.template", "mailmap.file"))
@@ -111,7 +125,9 @@ def home_arguments(
     masks = (
         argument for each in (*toolchains, *git.templates) for key in _key_files(each) for argument in _masked(key)
     )
-    return ("--tmpfs", str(home), *bound, *masks)
+    caches = (*_CACHES.items(), *(() if home / _GO in sources else (_GO_MODULES,)))
+    set_up = (argument for name, cache in caches for argument in ("--setenv", name, f"{CACHE}/{cache}"))
+    return ("--tmpfs", str(home), *bound, *masks, *set_up)
 
 
 def _toolchains(home: Path, writable: Sequence[Path], path: str, environments: Sequence[str]) -> list[Path]:

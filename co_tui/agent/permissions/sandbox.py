@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Final
 
 from co_tui.agent.permissions.git_guard import safe_path
-from co_tui.agent.permissions.home_view import home_arguments
+from co_tui.agent.permissions.home_view import CACHE, home_arguments
 from co_tui.agent.permissions.obeyed import NAMES
 from co_tui.folders import Folders
+from co_tui.inert import one_line
 from co_tui.paths import Paths, is_inside
 from co_tui.record import Record
 from co_tui.settings.rules import SANDBOX_OFF, SANDBOX_WITH_NETWORK
@@ -27,13 +28,19 @@ HIDDEN_IN_HOME: Final = (
 )  # fmt: skip
 """Where programs keep keys; empty inside the sandbox, also where the home folder is the one to work in."""
 STARTING_S: Final = 10.0
+PATH_CHARS: Final = 200
+_READ_ONLY: Final = r"read-only file system|EROFS"
+_MISSING: Final = r"ENOENT|no such file or directory|(could not|cannot|can't|failed to) create"
+_WRITES_OUTSIDE: Final = "it writes outside this folder"
+_NAMED: Final = re.compile(r"'([^'\n]+)'|\"([^\"\n]+)\"|([^\s'\":,;()\[\]]*/[^\s'\":,;()\[\]]*)")
+"""What can be a path in an error message."""
 _REFUSALS: Final = {
     "it changes a protected file": rf"(?<!\w)({'|'.join(map(re.escape, sorted(NAMES)))})\b.*"
     r"(read-only file system|EROFS|device or resource busy)",
     "it needs the network": r"network is unreachable|could not resolve host|temporary failure in name resolution|"
     r"name or service not known|failed to establish a new connection|dns error|getaddrinfo|EAI_AGAIN|ENOTFOUND|"
     r"could not resolve proxy|no address associated with hostname|failed to connect to|couldn't connect to server",
-    "it writes outside this folder": r"read-only file system|EROFS",
+    _WRITES_OUTSIDE: _READ_ONLY,
     "it needs more permissions": r"operation not permitted",
 }
 """Output of commands that the sandbox blocks, by reason."""
@@ -118,8 +125,7 @@ class Sandbox(Record):
         kept = ("--bind-try", str(writable), str(writable)) if writable is not None else ()
         # What a program writes to a hidden home must fail, not be lost.
         fixed = ("--remount-ro", os.path.realpath(self.home)) if home_hidden else ()
-        # Tools cannot write to their cache in the user's home.
-        return (*before, *hidden, *after, *skills, *kept, *fixed, "--setenv", "XDG_CACHE_HOME", "/tmp/cache")
+        return (*before, *hidden, *after, *skills, *kept, *fixed, "--setenv", "XDG_CACHE_HOME", CACHE)
 
 
 def _mask(path: Path, folder: Path) -> tuple[str, ...]:
@@ -137,9 +143,47 @@ def sandbox_label(kind: str) -> str:
     return labels.get(kind, "sandboxed")
 
 
-def refusal_in(output: str) -> str:
-    """Why the sandbox blocked a command, as far as its output shows; else empty."""
-    return next((why for why, pattern in _REFUSALS.items() if re.search(pattern, output, re.IGNORECASE)), "")
+def refusal_in(output: str, home: Path, folders: Sequence[Path]) -> str:
+    """Why the sandbox blocked a command, as far as its output shows; else empty. `folders` are those it may change."""
+    why = next((why for why, pattern in _REFUSALS.items() if re.search(pattern, output, re.IGNORECASE)), "")
+    if why == _WRITES_OUTSIDE:
+        return next((_read_only_text(path, folder) for path, folder in _inside(output, folders)), why)
+    if not why and any(_is_hidden(path, home, folders) for path in _paths_in(output, _MISSING)):
+        return "it uses a file of the home folder, which the sandbox hides"
+    return why
+
+
+def _paths_in(output: str, error: str) -> Iterator[Path]:
+    """The path that each line with this error names last, in quotes if any is."""
+    for line in output.splitlines():
+        if re.search(error, line, re.IGNORECASE):
+            found = [(each[1] or each[2] or "", each[3]) for each in _NAMED.finditer(line)]
+            named = [quoted for quoted, _ in found if "/" in quoted] or [plain for _, plain in found if plain]
+            yield from map(Path, named[-1:])
+
+
+def _inside(output: str, folders: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
+    """What a command could not write in the folders, with its folder."""
+    for named in _paths_in(output, _READ_ONLY):
+        path = Path(os.path.normpath(folders[0] / named))
+        real = Path(os.path.realpath(path.parent), path.name)
+        inside = [(each, folder) for each in (path, real) for folder in folders if each.is_relative_to(folder)]
+        yield from (each for each in inside[:1] if path.parent.is_dir())
+
+
+def _read_only_text(path: Path, folder: Path) -> str:
+    on_path = {os.path.realpath(each) for each in os.environ.get("PATH", os.defpath).split(os.pathsep) if each}
+    programs = next((each for each in (path, *path.parents) if os.path.realpath(each) in on_path), None)
+    is_program = programs is not None and programs.is_relative_to(folder)
+    changed = one_line(str((programs if programs and is_program else path).relative_to(folder)), PATH_CHARS)
+    return f"it changes {changed}, {'a folder on PATH that' if is_program else 'which'} the sandbox keeps read-only"
+
+
+def _is_hidden(path: Path, home: Path, folders: Sequence[Path]) -> bool:
+    if path.parts[:1] == ("~",):
+        path = home.joinpath(*path.parts[1:])
+    homes = (home, Path(os.path.realpath(home)))
+    return any(path.is_relative_to(each) for each in homes) and not any(path.is_relative_to(each) for each in folders)
 
 
 def sandbox_text(kind: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from co_tui.agent.permissions.agent_limits import LIMITS
 from co_tui.agent.permissions.judge import Judge, is_judged
-from co_tui.agent.permissions.sandbox import sandbox_label
+from co_tui.agent.permissions.sandbox import refusal_in, sandbox_label
 from co_tui.agent.permissions.verdict import Verdict
 from co_tui.agent.tool_names import COMMAND_TOOLS
 from co_tui.agent.toolkit import AsksFirst, never_asks
@@ -134,9 +134,12 @@ class Permissions:
         finally:
             self._for_turn = ()
 
-    def note_refused_by_sandbox(self, line: str, why: str) -> None:
-        """Ask about the same command if it is called again."""
-        self._refused_by_sandbox[line] = why
+    def refused_by_sandbox(self, line: str, output: str) -> str:
+        """Why the sandbox blocked a command, empty if it did not. If it did, ask when the same command comes again."""
+        judge = self._judge
+        if why := refusal_in(output, judge.home, (judge.folder, judge.folder.resolve(), *judge.added)):
+            self._refused_by_sandbox[line] = why
+        return why
 
     def _in_force(self) -> list[RuleInForce]:
         kept = self.kept.rules() if self.kept is not None else ()

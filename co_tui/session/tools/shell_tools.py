@@ -14,7 +14,6 @@ from pydantic_ai.toolsets import ToolsetTool
 from pydantic_ai_harness.shell import Shell, ShellToolset
 
 from co_tui.agent.library_internals import Job
-from co_tui.agent.permissions.sandbox import refusal_in
 from co_tui.agent.permissions.verdict import VERDICT
 from co_tui.session.approvals.permissions import Permissions
 from co_tui.session.processes.printed_output import KeepsPrinted
@@ -167,9 +166,8 @@ class _SessionShell(ShellToolset[Any]):
         failed = name == "run_command" and _FAILED.search(str(result))
         if not failed or self._permissions.mode != AUTO or VERDICT.get().outside_sandbox:
             return result
-        if not (why := refusal_in(str(result))):
+        if not (why := self._permissions.refused_by_sandbox(str(tool_args.get("command")), str(result))):
             return result
-        self._permissions.note_refused_by_sandbox(str(tool_args.get("command")), why)
         return f"{result}\n[The sandbox blocked this: {why}. Run the same command again to ask the user.]"
 
     async def _read_bg_output(self, job: Job) -> tuple[str, str]:

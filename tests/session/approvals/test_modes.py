@@ -2,6 +2,7 @@
 
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -132,6 +133,27 @@ async def test_auto_runs_commands_in_the_sandbox(folder: Path, home: Path) -> No
     assert "cache: \n" in model.returned[2] and "The sandbox blocked" not in model.returned[2], "it ran outside"
     assert (folder / "inside").exists() and (folder / "new/a.txt").exists()
     assert len(facts(log_of(environment, session), ApprovalDecided)) == 2
+    await left(environment, session)
+
+
+@needs_bwrap
+async def test_auto_asks_about_a_command_that_missed_a_file_of_the_hidden_home(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    line = "cat ~/notes.txt"
+    made = TemporaryDirectory(dir="/var/tmp")  # not below /tmp, of which the sandbox has its own
+    request.addfinalizer(made.cleanup)
+    user_home = Path(made.name)
+    monkeypatch.setenv("HOME", made.name)
+    (user_home / "notes.txt").write_text("to be read")
+    model, person = Working(run(line), run(line)), Person(YES)
+    environment = working_in(folder, home, model, person, mode="auto")
+    session = await Session.start(environment, "scripted")
+    await session.submit("go")
+    assert "[The sandbox blocked this: it uses a file of the home folder" in model.returned[0]
+    assert "Run the same command again to ask the user.]" in model.returned[0]
+    assert len(person.asked) == 1 and person.asked[0].where.endswith("not sandboxed")
+    assert "to be read" in model.returned[1]
     await left(environment, session)
 
 

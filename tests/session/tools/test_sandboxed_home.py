@@ -197,6 +197,13 @@ async def test_a_link_in_the_folder_shows_no_key(
     assert "PRIVATE" not in said and "end" in said
 
 
+async def test_caches_of_tools_are_written_in_the_sandbox(home_of_user: Path, tmp_path: Path) -> None:
+    names = ("npm_config_cache", "YARN_CACHE_FOLDER", "UV_CACHE_DIR", "UV_TOOL_DIR", "PIP_CACHE_DIR", "GOMODCACHE")
+    command = "; ".join(f'mkdir -p "${each}" && echo made {each}' for each in names)
+    said = await told_of(command, repository(home_of_user / "shop"), tmp_path / "co-tui")
+    assert all(f"made {each}\n" in said for each in names)
+
+
 async def test_the_checkout_around_the_folder_can_be_read(home_of_user: Path, tmp_path: Path) -> None:
     whole = repository(home_of_user / "whole")
     (whole / "part").mkdir()
