@@ -154,7 +154,8 @@ def main() -> None:
         import signal
 
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        child = subprocess.Popen(["sleep", "1000"])
+        sleeping = "import time; time.sleep(1000)"
+        child = subprocess.Popen([sys.executable, "-S", "-c", sleeping, sys.argv[2]])
         print(child.pid, file=open(sys.argv[2], "w"), flush=True)
     if ODD == "silent":
         time.sleep(600)
