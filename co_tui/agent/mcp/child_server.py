@@ -102,6 +102,8 @@ class ChildServer(ClientTransport):
         self._cwd = cwd
         self.unsandboxed = ""
         """Why it runs files of the folder outside of a sandbox; empty if it does not."""
+        self.because = ""
+        """The word of its command for which it runs in the sandbox; empty if it does not."""
         self._stderr = bytearray()
         self._unsolicited, self._counted_since = 0, 0.0
         self.ended = asyncio.Event()
@@ -122,7 +124,7 @@ class ChildServer(ClientTransport):
     ) -> AsyncGenerator[ClientSession, None]:
         options = transport_options or TransportOptions()
         started = await self._start()
-        self.unsandboxed = started.unsandboxed
+        self.unsandboxed, self.because = started.unsandboxed, started.because
         process, streams = await asyncio.get_running_loop().subprocess_exec(
             _Process,
             *started.words,

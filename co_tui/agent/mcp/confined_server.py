@@ -42,6 +42,9 @@ class StartedServer(NamedTuple):
     environ: Mapping[str, str]
     unsandboxed: str = ""
     """Why it runs files of the folder outside of a sandbox; empty if it does not."""
+    because: str = ""
+    """The word of its command that names something of the folder, for which it runs in the sandbox; empty if it does
+    not."""
 
 
 class ServerSandbox:
@@ -54,7 +57,8 @@ class ServerSandbox:
     async def started(self, words: Sequence[str], chdir: str, environ: Mapping[str, str]) -> StartedServer:
         """The words and the environment to start a server with: in the sandbox if it runs files of the folders."""
         folders = await asyncio.to_thread(self._real_folders)
-        if not await asyncio.to_thread(runs_folder, shlex.join(words), Path(chdir), folders, environ):
+        named_word = await asyncio.to_thread(runs_folder, shlex.join(words), Path(chdir), folders, environ)
+        if not named_word:
             return StartedServer(words, environ)
         if failure := await sandbox_failure(SANDBOX_WITH_NETWORK, *folders):
             return StartedServer(words, environ, failure)
@@ -65,7 +69,8 @@ class ServerSandbox:
         given = (argument for name, value in libraries.items() for argument in ("--setenv", name, value))
         bwrap = shutil.which("bwrap", path=safe_path(os.pathsep.join(os.get_exec_path()), *folders)) or "bwrap"
         outside = {name: value for name, value in environ.items() if name not in libraries}
-        return StartedServer((bwrap, *hides, *_ALONE, *inside, *given, "--chdir", chdir, "--", *words), outside)
+        launched = (bwrap, *hides, *_ALONE, *inside, *given, "--chdir", chdir, "--", *words)
+        return StartedServer(launched, outside, because=named_word)
 
     def _real_folders(self) -> tuple[Path, ...]:
         folders = self._folders()

@@ -114,6 +114,11 @@ class Connection:
 
     def why(self, error: BaseException | None = None) -> str:
         """Why it cannot be used, in a few words."""
+        word = self._child.because if self._child is not None else ""
+        sandboxed = f". It runs in the sandbox because its command names {one_line(word, 80)} of the project"
+        return self._why(error) + (sandboxed if word else "")
+
+    def _why(self, error: BaseException | None) -> str:
         child = self._child
         if isinstance(error, RuntimeError) and error.__cause__ is not None:
             error = error.__cause__  # the client's own error only says that it did not connect

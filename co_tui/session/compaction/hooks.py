@@ -119,7 +119,7 @@ NO_HOOKS = Hooks("", (), Path(), 0.0)
 
 def _judge(ended: HookEnded, secrets: Sequence[str]) -> _Verdict:
     if ended.code == VETO_EXIT:
-        return _vetoed(shown_line(first_line(ended.stderr), secrets, REASON_CHARS))
+        return _vetoed(shown_line(first_line(ended.refusal.encode()), secrets, REASON_CHARS))
     if failure := failure_of(ended, secrets):
         return _Verdict(failure, failed=True)
     if len(ended.stdout) > OUTPUT_BYTES:

@@ -67,7 +67,7 @@ def combined(answers: Iterable[HookAnswer]) -> HookAnswer:
 def read_answer(event: str, ended: HookEnded, secrets: Sequence[str] = ()) -> HookAnswer:
     """Read the answer of a hook that ended by itself."""
     if ended.code == REFUSE_EXIT:
-        return _refusal("block", _told(ended.stderr[:OUTPUT_BYTES].decode(errors="replace"), secrets), secrets)
+        return _refusal("block", _told(ended.refusal, secrets), secrets)
     if failure := failure_of(ended, secrets):
         return failed(failure)
     if len(ended.stdout) > OUTPUT_BYTES:

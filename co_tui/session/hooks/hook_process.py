@@ -28,6 +28,18 @@ TRANSCRIPT = "transcript_path"
 _LIBRARIES = "LD_"
 """How the names of variables begin that name libraries to load."""
 COMMAND_CHARS = 200
+_HIDDEN = re.compile(
+    r"read-only file system|cannot (create|open)|no such file|nonexistent|permission denied", re.IGNORECASE
+)
+"""What programs say of files that the sandbox hides."""
+
+
+class HookStart(NamedTuple):
+    """What starts a hook."""
+
+    words: Sequence[str]
+    because: str = ""
+    """The word of its command for which it runs in the sandbox; empty if it does not."""
 
 
 class HookCommand(Protocol):
@@ -35,13 +47,13 @@ class HookCommand(Protocol):
 
     def __call__(
         self, line: str, kind: str, readable: Sequence[Path] = ()
-    ) -> AbstractAsyncContextManager[Sequence[str]]: ...
+    ) -> AbstractAsyncContextManager[HookStart]: ...
 
 
 @contextlib.asynccontextmanager
-async def unconfined(line: str, kind: str, readable: Sequence[Path] = ()) -> AsyncIterator[Sequence[str]]:
+async def unconfined(line: str, kind: str, readable: Sequence[Path] = ()) -> AsyncIterator[HookStart]:
     """For hooks of folders that no model works in."""
-    yield ("/bin/sh", "-c", line)
+    yield HookStart(("/bin/sh", "-c", line))
 
 
 class HookPlace(NamedTuple):
@@ -64,6 +76,20 @@ class HookEnded(NamedTuple):
     code: int
     stdout: bytes
     stderr: bytes
+    because: str = ""
+    """The word of its command for which it ran in the sandbox; empty if it did not."""
+
+    @property
+    def sandboxed_text(self) -> str:
+        """A sentence to add to its failure, if it ran in the sandbox."""
+        named = one_line(self.because, COMMAND_CHARS)
+        return f" (It ran in the sandbox because its command names {named} of the project.)" if named else ""
+
+    @property
+    def refusal(self) -> str:
+        """Why it refused, if it did, in its own words; also that it ran in the sandbox, if that may be the cause."""
+        words = self.stderr[:OUTPUT_BYTES].decode(errors="replace").strip()
+        return words + self.sandboxed_text if not words or _HIDDEN.search(words) else words
 
 
 _Started = tuple[asyncio.SubprocessTransport, ChildProcess]
@@ -95,7 +121,7 @@ def failure_of(ended: HookEnded, secrets: Sequence[str]) -> str:
         return ""
     complaint = shown_line(first_line(ended.stderr), secrets, REASON_CHARS)
     how = f"exit code {ended.code}" if ended.code > 0 else f"signal {-ended.code}"
-    return f"Failed with {how}" + (f": {complaint}" if complaint else ".")
+    return f"Failed with {how}" + (f": {complaint}" if complaint else ".") + ended.sandboxed_text
 
 
 def first_line(output: bytes) -> str:
@@ -107,8 +133,9 @@ async def _run(command: str, payload: Mapping[str, object], place: HookPlace) ->
     """Run the command; raises TimeoutError if it does not exit in time."""
     transcript = payload.get(TRANSCRIPT)
     readable = [Path(str(transcript))] if transcript else []
-    async with place.command(command, place.sandbox, readable) as words:
-        return await _run_words(words, json.dumps(payload, default=str), place)
+    async with place.command(command, place.sandbox, readable) as start:
+        ended = await _run_words(start.words, json.dumps(payload, default=str), place)
+        return ended._replace(because=start.because)
 
 
 async def _run_words(words: Sequence[str], text: str, place: HookPlace) -> HookEnded:

@@ -11,7 +11,7 @@ from co_tui.agent.permissions.judge import Judge
 from co_tui.folders import Folders
 from co_tui.paths import Paths
 from co_tui.session.approvals.questions import Questions
-from co_tui.session.hooks.hook_process import unconfined
+from co_tui.session.hooks.hook_process import HookStart, unconfined
 from co_tui.session.recorder import Recorder
 from co_tui.session.snapshots.session_snapshots import SessionSnapshots
 from co_tui.session.tools.folder.folder_tools import FolderToolset
@@ -80,8 +80,8 @@ class SessionWorkplace(ABC):
 
     def hook_command(
         self, line: str, kind: str, readable: Sequence[Path] = ()
-    ) -> AbstractAsyncContextManager[Sequence[str]]:
-        """The words to start for a hook's command line; in the sandbox if it runs files of the folder. `kind` is the
+    ) -> AbstractAsyncContextManager[HookStart]:
+        """What to start for a hook's command line; in the sandbox if it runs files of the folder. `kind` is the
         sandbox of commands; `readable` are further files that it may read."""
         return unconfined(line, kind, readable)
 

@@ -102,6 +102,24 @@ async def test_a_hook_in_the_sandbox_gets_its_input_and_may_refuse(folder: Path,
     assert [event.fact.reason for event in log if isinstance(event.fact, HookRun)] == ["no"]
 
 
+@needs_bwrap
+async def test_a_hook_that_fails_in_the_sandbox_says_so(folder: Path, home: Path) -> None:
+    because = "(It ran in the sandbox because its command names ./scripts/lint.sh of the project.)"
+    (folder / "scripts/lint.sh").write_text("#!/bin/sh\necho broken >&2; exit 3\n")
+    log = await worked(folder, home, WRITE, **hook("./scripts/lint.sh"))
+    outcomes = [event.fact.outcome for event in log if isinstance(event.fact, HookRun)]
+    assert outcomes == [f"Failed with exit code 3: broken {because}"]
+
+
+@needs_bwrap
+async def test_a_refusal_for_a_place_that_the_sandbox_hides_says_so(folder: Path, home: Path) -> None:
+    (folder / "scripts/lint.sh").write_text("#!/bin/sh\nexit 0\n")
+    line = "./scripts/lint.sh; : > /usr/refused"
+    log = await worked(folder, home, WRITE, hooks={"preToolUse": (HookEntry(f"({line}) || exit 2"),)})
+    (reason,) = [event.fact.reason for event in log if isinstance(event.fact, HookRun)]
+    assert "/usr/refused" in reason and "It ran in the sandbox because its command names ./scripts/lint.sh" in reason
+
+
 async def test_a_hook_of_the_users_own_runs_as_it_is(place: Path, folder: Path, home: Path) -> None:
     (place / "notify.sh").write_text(f"cat > {place}/notified\n")
     await worked(folder, home, WRITE, **hook(f"sh {place}/notify.sh"))
@@ -125,6 +143,18 @@ async def test_a_server_of_the_folder_runs_in_the_sandbox_with_the_network(
         states = {report.name: report.text for report in talk.environment.mcp_servers.reports}
     assert "echo" in talk.model.returned[0] and states["safe"].startswith("running")
     assert "Read-only file system" in states["odd"] and not (place / "escaped").exists()
+    assert "It runs in the sandbox because its command names server.py of the project" in states["odd"]
+
+
+@needs_bwrap
+async def test_a_server_in_the_sandbox_has_writable_caches(folder: Path, home: Path) -> None:
+    names = ("npm_config_cache", "UV_CACHE_DIR", "UV_TOOL_DIR")
+    making = f"import os\nfor name in {names}: os.makedirs(os.environ[name])\n"
+    (folder / "server.py").write_text(making + ODD.read_text())
+    server = McpServer(command=sys.executable, args=("-S", "server.py"), start_timeout_s=PATIENCE_S)
+    async with Talk(folder, home, ("mcp__odd__echo", {}), mcp_servers={"odd": server}) as talk:
+        assert await talk.say("echo") is Outcome.DONE
+        assert [report.stage for report in talk.environment.mcp_servers.reports] == ["running"]
 
 
 PROTECTED = {
@@ -212,31 +242,74 @@ async def test_without_a_sandbox_it_is_said_once(folder: Path, home: Path, monke
     assert (folder / "ran").exists()
 
 
-def test_what_runs_the_folder_and_what_does_not(folder: Path) -> None:
-    outside = folder.parent / "mine.sh"
+def test_what_runs_the_folder_and_what_does_not(place: Path, folder: Path) -> None:
+    outside = place / "mine.sh"
     lines = {
         "notify-send done": False,
         f"sh {outside} done": False,
         "jq -r .tool_name >> /dev/null": False,
+        "jq -c . >> ~/.claude/log.jsonl": False,
+        "cat > /dev/null; echo tests asked >> ~/notes.txt": False,
+        "cd tests; curl -s http://127.0.0.1/": False,
+        "echo make pytest scripts": False,
+        "cat Makefile": False,
         f"curl -s https://example.com -d @{outside}": False,
         "sed -n 's/a/b/p'": False,
         "npx -y @scope/server": False,
+        "npx mcp-remote https://example.com/mcp": False,
+        f"npx -y server-filesystem {folder}": False,
         "uvx mcp-server-time": False,
-        f"uv --directory {folder.parent} run server": False,
+        "uv tool run mcp-server-time": False,
+        f"uv --directory {place} run server": False,
+        f"{place}/.venvs/x/bin/python -m srv": False,
+        f"cd {place}/servers && ./run": False,
+        f"bash -c 'cd {place}/servers && make && ./run'": False,
+        f"cd {place}/missing; ./run": True,
+        f"(cd {place}/servers); ./run": True,
+        f"cd {place}/servers && ../shop/run": True,
+        f"cd {place}/servers && cd {folder} && ./run": True,
+        "cd tests && ./run": True,
+        f"sh -c 'cd {place}/servers'; ./run": True,
+        f"cd {place}/servers | cat; ./run": True,
+        f"false && cd {place}/servers; ./run": True,
         f"uv --directory {folder} run server": True,
         "uv run server": True,
+        "uvx --from . server": True,
+        "node .": True,
         "npx planted@1.2": True,
+        "npm exec planted": True,
+        f"{place}/.venvs/x/bin/python -m tests": True,
+        "python3 -m tests.server": True,
+        "python3 -um pytest": True,
         "python3 -c 'import json'": True,
         "npm test": True,
+        "MODE=1 npm test": True,
+        "timeout 5 npm test": True,
+        "if true; then make; fi": True,
+        'echo "$(make)"': True,
+        "cat > /dev/null\nmake": True,
+        f"cd {'x' * 5000}; sh ~nobody-here/x {'y' * 5000}/z a\0b": False,
+        "sh -c 'make lint'": True,
         "sh -c './scripts/lint.sh'": True,
-        "cat Makefile": True,
+        "sh <scripts/lint.sh": True,
+        "cat Makefile | sh scripts/lint.sh": True,
         "sh scripts": True,
-        f"sh {folder.parent}/link/lint.sh": True,
+        "echo 'one": False,
+        "./scripts/lint.sh 'one": True,
+        f"sh {place}/link/lint.sh": True,
     }
-    (folder.parent / "link").symlink_to(folder / "scripts")
+    (place / "link").symlink_to(folder / "scripts")
+    (place / "servers").mkdir()
+    (folder / "tests").mkdir()
     (folder / "node_modules/.bin/planted").mkdir(parents=True)
     environ = {"PATH": "/usr/bin:/bin"}
-    assert {line: runs_folder(line, folder, [folder], environ) for line in lines} == lines
+    assert {line: bool(runs_folder(line, folder, [folder], environ)) for line in lines} == lines
+
+
+def test_a_file_named_like_a_module_of_python_is_imported_from_the_folder(folder: Path) -> None:
+    assert not runs_folder("python3 -m srv", folder, [folder], {"PATH": "/usr/bin:/bin"})
+    (folder / "json.py").write_text("")
+    assert runs_folder("python3 -m srv", folder, [folder], {"PATH": "/usr/bin:/bin"}) == "json.py"
 
 
 @needs_bwrap

@@ -14,7 +14,7 @@ from co_tui.folders import Folders
 from co_tui.paths import path_text
 from co_tui.session.approvals.created_files import CreatedFiles
 from co_tui.session.history.stored_rewind import complete_restores
-from co_tui.session.hooks.hook_process import unconfined
+from co_tui.session.hooks.hook_process import HookStart, unconfined
 from co_tui.session.snapshots.several_folders import local_snapshots
 from co_tui.session.tools.folder.safe_texts import SafeTexts
 from co_tui.session.tools.folder.session_folder import LocalFolder, WrapFolder
@@ -59,17 +59,18 @@ class LocalSession(SessionWorkplace):
         self.programs.use(settings)
 
     @asynccontextmanager
-    async def hook_command(self, line: str, kind: str, readable: Sequence[Path] = ()) -> AsyncIterator[Sequence[str]]:
-        if not await asyncio.to_thread(self.programs.runs_folder, line):
-            async with unconfined(line, kind) as words:
-                yield words
+    async def hook_command(self, line: str, kind: str, readable: Sequence[Path] = ()) -> AsyncIterator[HookStart]:
+        word = await asyncio.to_thread(self.programs.runs_folder, line)
+        if not word:
+            async with unconfined(line, kind) as start:
+                yield start
             return
         is_used = kind != SANDBOX_OFF
         folder = self.tool_folder(
             kind if is_used else SANDBOX, is_sandboxed=lambda: is_used, read_only=False, wrap=None
         )
-        async with unconfined(line, kind) as words, folder.sandboxed().launching(words, readable) as launched:
-            yield launched
+        async with unconfined(line, kind) as start, folder.sandboxed().launching(start.words, readable) as launched:
+            yield HookStart(launched, because=word if launched is not start.words else "")
 
     async def sandbox_problem(self, kind: str) -> str:
         return await sandbox_problem(kind, self._folder, *self.folders.added)
