@@ -220,7 +220,7 @@ def _imported(arguments: Sequence[str], folder: Path) -> str:
         if option := _IMPORTS.fullmatch(word):
             if option[1] == "c":
                 return word
-            module: str = option[2] or "".join(arguments[at + 1 : at + 2])
+            module = option[2] or "".join(arguments[at + 1 : at + 2])
             top = module.partition(".")[0]
             if module in _RUN_THE_FOLDER or not top:
                 return module or word
@@ -244,7 +244,7 @@ def _path_inside(word: str, base: Path, roots: Sequence[Path]) -> str:
     """The path in a word that leads into one of these folders, not to the folder itself; or empty."""
     for piece in (word, *_PIECE.findall(word)):
         with suppress(OSError, RuntimeError, ValueError):
-            plain = piece.lstrip("@")  # as `curl -d @file` names one
+            plain: str = piece.lstrip("@")  # as `curl -d @file` names one
             path = _place(base, plain)
             if _is_path(plain, base) and Path(os.path.realpath(path)) not in roots and _is_in_any(path, roots):
                 return plain
