@@ -7,7 +7,8 @@ from typing import Final
 from co_tui.context.memory.names import kind_of, names_in
 
 INTRO: Final = (
-    "Earlier messages were replaced by this note, which you wrote. Files may have changed since: read before you edit."
+    "Earlier messages were replaced by this note, which you wrote before the messages below. Files may have changed "
+    "since: read before you edit."
 )
 NOT_FOUND: Final = "(not found in the conversation)"
 _ASKED: Final = """\
@@ -35,9 +36,6 @@ _EARLIER: Final = {
         "before. Take over what still matters.\n\n"
     ),
 }
-_ONCE_MORE: Final = (
-    "These are in your note, and not in the conversation: {names}. Correct or remove them. Answer with the whole note."
-)
 _TEXT_ALONE: Final = "Calls are not run now. Answer with the note alone, as text."
 _JOINTS: Final = re.compile(r"[/.:#()\\-]+|::")
 LEAST_PIECE_CHARS: Final = 3
@@ -59,11 +57,6 @@ def text_alone_request() -> str:
     return _TEXT_ALONE
 
 
-def correction_request(names: Collection[str]) -> str:
-    """What is asked once about names that nobody said."""
-    return _ONCE_MORE.format(names=", ".join(f"`{name}`" for name in names))
-
-
 def unknown_names(note: str, said: str) -> tuple[str, ...]:
     """The paths, identifiers and numbers of a note of which some part is nowhere in the conversation, in order.
 
@@ -75,7 +68,9 @@ def unknown_names(note: str, said: str) -> tuple[str, ...]:
 
 
 def _is_said(name: str, said: str) -> bool:
-    return name in said or all(piece in said for piece in _JOINTS.split(name) if len(piece) >= LEAST_PIECE_CHARS)
+    return name.removesuffix("s") in said or all(
+        piece in said for piece in _JOINTS.split(name) if len(piece) >= LEAST_PIECE_CHARS
+    )
 
 
 def marked(note: str, names: Collection[str]) -> str:

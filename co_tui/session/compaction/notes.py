@@ -11,7 +11,6 @@ from pydantic_ai.messages import ModelMessage, ModelRequest, ModelResponse, Text
 from co_tui.agent.summariser import INTERACTION, INTERACTION_HEADER
 from co_tui.context.compact.note import (
     INTRO,
-    correction_request,
     marked,
     note_request,
     text_alone_request,
@@ -21,7 +20,6 @@ from co_tui.context.indexed_history import EARLIER
 from co_tui.events.stored_messages import as_sent, pieces
 from co_tui.session.bills import Bill
 from co_tui.session.history.governed_history import RequestForm
-from co_tui.session.run_to_completion import is_being_cancelled
 from co_tui.session.state.parsed_messages import message_json
 
 
@@ -34,8 +32,6 @@ class Conversation(NamedTuple):
     """What is sent besides: the instructions, and the names of the tools."""
     stays: Sequence[str]
     """What the note need not repeat."""
-    may_correct: bool
-    """Whether there is room to ask about the note once more."""
 
     @property
     def can_be_continued(self) -> bool:
@@ -57,18 +53,8 @@ async def write_note(conversation: Conversation, bill: Bill, words: int, timeout
         messages = _with_prompt([*messages, _without_calls(reply)], text_alone_request())
         reply = await _ask(conversation.form, messages, bill, timeout_s)
     note = (reply.text or "").strip()
-    unknown = await asyncio.to_thread(unknown_names, note, said)
-    if unknown and conversation.may_correct:
-        messages = _with_prompt([*messages, _without_calls(reply)], correction_request(unknown))
-        try:
-            reply = await _ask(conversation.form, messages, bill, timeout_s)
-            note = (reply.text or "").strip() or note
-        except Exception:
-            if is_being_cancelled():
-                raise
-            # The note is there: without a correction, its names are marked.
-        unknown = await asyncio.to_thread(unknown_names, note, said)
-    return marked(note, unknown)
+    # Names are marked, not asked about: a second whole note would cost as much, and come too late to be used.
+    return marked(note, await asyncio.to_thread(unknown_names, note, said))
 
 
 async def _ask(form: RequestForm, messages: Sequence[ModelMessage], bill: Bill, timeout_s: float) -> ModelResponse:

@@ -167,11 +167,12 @@ async def conversation_of(job: Job, history: GovernedHistory) -> Conversation | 
     leaving = [index for index, entry in enumerate(entries) if entry.ref in job.refs]
     newest = entries[leaving[-1] + 1 :] if leaving else []
     stays = ["what the user wrote", *(["the plan"] if history.state.plan else [])]
-    if gist := next((f"{tool} {text}".strip() for each in newest for _, text, tool in pieces(each.message)), ""):
-        stays.append(f"the newest {counted(len(newest), 'message')}, which begin with {one_line(gist, GIST_CHARS)!r}")
+    if newest:
+        said = (text for each in newest for role, text, _ in pieces(each.message) if role in ("user", "assistant"))
+        gist = next((f": “{one_line(text, GIST_CHARS)}”" for text in said if text.strip()), "")
+        stays.append(f"the newest {counted(len(newest), 'message')}{gist and f', in which was said first{gist}'}")
     around = "\n".join((scaffold.instructions, *scaffold.tool_names))
-    may_correct = room >= 2 * (asked_tokens + note_tokens)
-    found = Conversation(form, in_cache_blocks(sent, history.model), around, stays, may_correct)
+    found = Conversation(form, in_cache_blocks(sent, history.model), around, stays)
     return found if found.can_be_continued else None
 
 
