@@ -27,6 +27,7 @@ OTHERS_PRIVATE = re.compile(rf"(?<!\bself)(?<!\bcls)(?<!\bsuper\(\))\.(?!({'|'.j
 WRITERS = {"write_atomically", "replaced_atomically", "write_text", "write_bytes", "mkstemp", "NamedTemporaryFile"}
 WRITE_OTHER_FILES = {
     "co_tui.paths": "has the functions",
+    "co_tui.agent.permissions.home_view": "a copy of git's settings without keys, made again when they change",
     "co_tui.kept_file": "the one place for files that several processes change",
     "co_tui.headless.backup_command": "a file that the user names",
     "co_tui.headless.lab_command": "a file that the user names",

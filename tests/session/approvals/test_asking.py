@@ -128,7 +128,7 @@ async def test_a_line_that_the_sandbox_refused_is_asked_about_in_auto_unless_it_
     judge = Judge(folder=log.folder, home=log.home, environ={"PATH": os.environ["PATH"]})
     permissions = Permissions(judge, log.recorder)
     for line in ("ls", "make", "rm -r x"):
-        permissions.note_refused_by_sandbox(line, "it writes elsewhere")
+        assert permissions.refused_by_sandbox(line, "touch: cannot touch '/etc/x': Read-only file system")
     await log.recorder.record(ModeChange(from_="ask", to="auto"))
 
     async def about(line: str) -> Verdict:
@@ -137,7 +137,7 @@ async def test_a_line_that_the_sandbox_refused_is_asked_about_in_auto_unless_it_
     assert (await about("ls")).only_reads and (await about("make all")).action == "run"
     make, remove = await about("make"), await about("rm -r x")
     assert (make.action, make.outside_sandbox, make.danger) == ("ask", True, "")
-    assert "it writes elsewhere" in make.reason and remove.danger == "deletes files"
+    assert "it writes outside this folder" in make.reason and remove.danger == "deletes files"
     await log.recorder.record(ModeChange(from_="auto", to="ask"))
     assert not (await about("make")).outside_sandbox
 
