@@ -84,7 +84,7 @@ async def test_commands_and_prompts_are_carried_out_in_the_order_given(
         release()
         await until(pilot, lambda: "conversation  " in transcript_text(app))
         told = transcript_text(app)
-        assert "queued" not in screen_text(app) and "0 of 4,096 tokens" not in told and "messages      0" not in told
+        assert "queued" not in screen_text(app) and " 0 of 4,096 tokens" not in told and "messages      0" not in told
     facts = [event.fact for event in kept(home)]
     done = [
         type(fact).__name__
