@@ -329,7 +329,7 @@ def test_deleting_a_session_deletes_its_files_everywhere(
     assert list(stored(server, url)) == ["memory/2026-03-04.md"]
     assert not laptop.paths.session("s").exists() and laptop.store.prompt_drafts.read("s") == ""
     desktop.settle()
-    assert not desktop.paths.session("s").exists(), "another machine drops its copies"
+    wait_until(lambda: not desktop.paths.session("s").exists())  # another machine drops its copies, in its own time
     assert desktop.remembered() == {"It stays."}
 
 
